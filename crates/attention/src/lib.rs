@@ -1,0 +1,1 @@
+//! Attention: problems, kernels, and the float64 oracle that judges them.

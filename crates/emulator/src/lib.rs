@@ -1,0 +1,1 @@
+//! A GPU on a CPU that says whether a kernel is right or lucky.

@@ -1,0 +1,1 @@
+//! From a kernel to evidence: stages, packs, gates and reports.

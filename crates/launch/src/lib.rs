@@ -1,0 +1,1 @@
+//! The recipe: a kernel is a PTX module and how to launch it.

@@ -1,0 +1,1 @@
+//! The language kernels are written in: Rust functions that print PTX.

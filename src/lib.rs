@@ -1,0 +1,1 @@
+//! FlashAttention for NVIDIA GPUs in Rust, with evidence.
