@@ -73,7 +73,9 @@ fn nan_and_infinity_never_pass() {
     assert!(judge_edited(&problem, |_, _| ()).passes());
     for row in 0..6 {
         for bits in [0x7e00, 0xfe00, 0x7c00, 0xfc00] {
-            assert!(!judge_edited(&problem, |output, _| output[row * 16 + 3] = bits).passes());
+            let parity = judge_edited(&problem, |output, _| output[row * 16 + 3] = bits);
+            assert!(!parity.passes());
+            assert_eq!((parity.output.element.error, parity.output.worst.query), (f64::INFINITY, row as u32));
         }
         for value in [f32::NAN, -f32::NAN, f32::INFINITY] {
             assert!(!judge_edited(&problem, |_, lse| lse[row] = value).passes());
@@ -101,6 +103,19 @@ fn nan_in_the_inputs_makes_nothing_pass() {
     assert!(!oracle.judge(oracle.plain()).unwrap().passes());
     let zeros = Outputs::from_bits(&problem, &[0; 64], &[0.0; 4]).unwrap();
     assert!(!oracle.judge(&zeros).unwrap().passes());
+}
+
+/// Where the plain computation overflows there is nothing to measure by, so not even the exact result passes.
+#[test]
+fn an_infinite_bound_holds_for_nothing() {
+    let problem = problem("bf16 B1 H1 S4 D16 full");
+    let mut values = draw(&problem, 1);
+    values[0].fill(1e30);
+    values[1].fill(1e30);
+    let inputs = inputs(&problem, &values);
+    let oracle = Oracle::new(&problem, &inputs).unwrap();
+    assert!(oracle.exact().log_sum_exp().iter().all(|lse| lse.is_finite()));
+    assert!(!oracle.judge(oracle.exact()).unwrap().passes());
 }
 
 #[test]
