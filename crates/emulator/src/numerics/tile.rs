@@ -1,0 +1,197 @@
+//! Many dot products at once: the hot spot of the emulator.
+//!
+//! A product of two operands is exact in f32 (22 significant bits at most), scaling by a power of two is exact as well,
+//! and conversion to an integer truncates toward zero, which is just what alignment does. So eight columns are computed
+//! side by side in f32 lanes, which any compiler turns into vector instructions. What could leave the range of f32 takes
+//! the plain way, [`Rule::dot`]:
+//! - an operand that is infinite, NaN or at least 2^63: its products may overflow;
+//! - an accumulator that is infinite or NaN;
+//! - a largest exponent below -100: the scale would overflow. Above it a product that underflows, or is rounded because
+//!   it is subnormal, is below one half of a unit, and truncates to 0 as its exact value does.
+
+use super::format::{Element, Format};
+use super::tensor_core::Rule;
+
+/// Extent of a matrix product: `rows` x `depth` times `depth` x `columns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub rows: usize,
+    pub columns: usize,
+    pub depth: usize,
+}
+
+/// Columns computed side by side; `mma.sync` has 8.
+const LANES: usize = 8;
+/// Exponent of a zero: below every floor, also when it is added to the exponent of a factor.
+const NO_EXPONENT: i16 = -8000;
+/// Operands must stay below 2 to this power, so that no product overflows.
+const OPERAND_LIMIT: i32 = 63;
+const SMALLEST_SCALED_EXPONENT: i16 = -100;
+
+type Lanes<T> = [T; LANES];
+
+/// `c += a * b` on the tensor cores: a chain of fused sums of [`Rule::length`] products each.
+///
+/// `a` is row-major, `b` column-major (the `depth` elements of a column lie together), `c` row-major accumulator bits.
+/// Panics unless the slices have the extent of `shape` and its depth is a multiple of the rule's length.
+pub fn multiply<T: Copy + Into<u32>>(rule: &Rule, shape: Shape, a: &[T], b: &[T], c: &mut [u32]) {
+    let Shape { rows, columns, depth } = shape;
+    assert!(depth.is_multiple_of(rule.length), "depth {depth} is not a multiple of {}", rule.length);
+    assert_eq!((a.len(), b.len(), c.len()), (rows * depth, columns * depth, rows * columns), "extent of a, b, c");
+    let (Some(left), Some(right)) = (Operand::decode(rule.operand, a), Operand::decode(rule.operand, b)) else {
+        return multiply_plainly(rule, shape, a, b, c);
+    };
+    let mut panel = Panel::default();
+    for first in (0..columns).step_by(LANES) {
+        let lanes = LANES.min(columns - first);
+        for start in (0..depth).step_by(rule.length) {
+            panel.load(&right, first * depth + start, depth, rule.length, lanes);
+            for row in 0..rows {
+                let window = row * depth + start..row * depth + start + rule.length;
+                let place = row * columns + first..row * columns + first + lanes;
+                let terms = (&left.values[window.clone()], &left.exponents[window.clone()]);
+                let undecided = panel.multiply(rule, terms, &mut c[place.clone()]);
+                for lane in (0..lanes).filter(|lane| undecided >> lane & 1 == 1) {
+                    let column = &b[(first + lane) * depth + start..][..rule.length];
+                    c[place.start + lane] = dot_of_bits(rule, &a[window.clone()], column, c[place.start + lane]);
+                }
+            }
+        }
+    }
+}
+
+/// The same by [`Rule::dot`] alone.
+fn multiply_plainly<T: Copy + Into<u32>>(rule: &Rule, shape: Shape, a: &[T], b: &[T], c: &mut [u32]) {
+    let decode = |bits: &[T]| -> Vec<Element> { bits.iter().map(|&bits| rule.operand.decode(bits.into())).collect() };
+    let (a, b) = (decode(a), decode(b));
+    for (place, c) in c.iter_mut().enumerate() {
+        let row = a[place / shape.columns * shape.depth..].chunks_exact(rule.length);
+        let column = b[place % shape.columns * shape.depth..].chunks_exact(rule.length);
+        for (a, b) in row.zip(column).take(shape.depth / rule.length) {
+            *c = rule.dot(a, b, *c);
+        }
+    }
+}
+
+fn dot_of_bits<T: Copy + Into<u32>>(rule: &Rule, a: &[T], b: &[T], c: u32) -> u32 {
+    let decode = |bits: &[T]| -> Vec<Element> { bits.iter().map(|&bits| rule.operand.decode(bits.into())).collect() };
+    rule.dot(&decode(a), &decode(b), c)
+}
+
+/// Value and unnormalised exponent of finite bits.
+#[inline(always)]
+fn split(format: Format, bits: u32) -> (f32, i16) {
+    let magnitude = (bits & format.nan()) >> format.ignored_bits;
+    // Read as f32 the exponent is too small by the difference of the biases; the product is exact, subnormals included.
+    let bias_difference = f32::from_bits(((254 - format.bias()) as u32) << 23);
+    let value = f32::from_bits(magnitude << (23 - format.fraction_bits)) * bias_difference;
+    let exponent = (magnitude >> format.fraction_bits).max(1) as i16 - format.bias() as i16;
+    let sign = u32::from(bits & format.sign() != 0) << 31;
+    (f32::from_bits(value.to_bits() | sign), if magnitude == 0 { NO_EXPONENT } else { exponent })
+}
+
+/// A decoded matrix, all of whose elements are finite and below the limit.
+struct Operand {
+    values: Vec<f32>,
+    exponents: Vec<i16>,
+}
+
+impl Operand {
+    fn decode<T: Copy + Into<u32>>(format: Format, bits: &[T]) -> Option<Operand> {
+        let magnitude = |bits: T| bits.into() & format.nan();
+        let largest = bits.iter().fold(0, |largest, &bits| largest.max(magnitude(bits)));
+        if largest >= Operand::limit(format) {
+            return None;
+        }
+        let (values, exponents) = bits.iter().map(|&bits| split(format, bits.into())).unzip();
+        Some(Operand { values, exponents })
+    }
+
+    /// The least magnitude, as bits, that must not occur.
+    fn limit(format: Format) -> u32 {
+        let special = if format.finite { format.nan() } else { format.infinity() };
+        let large = ((OPERAND_LIMIT + format.bias()) as u32) << (format.fraction_bits + format.ignored_bits);
+        special.min(large)
+    }
+}
+
+/// Columns of one block, turned so that a step of `depth` holds its lanes together.
+#[derive(Default)]
+struct Panel {
+    values: Vec<Lanes<f32>>,
+    exponents: Vec<Lanes<i16>>,
+}
+
+impl Panel {
+    fn load(&mut self, matrix: &Operand, start: usize, stride: usize, length: usize, lanes: usize) {
+        self.values.clear();
+        self.values.resize(length, [0.0; LANES]);
+        self.exponents.clear();
+        self.exponents.resize(length, [NO_EXPONENT; LANES]);
+        for lane in 0..lanes {
+            let column = start + lane * stride..start + lane * stride + length;
+            let terms = matrix.values[column.clone()].iter().zip(&matrix.exponents[column]);
+            for (step, (value, exponent)) in terms.enumerate() {
+                self.values[step][lane] = *value;
+                self.exponents[step][lane] = *exponent;
+            }
+        }
+    }
+
+    /// Adds the products of one row to its accumulators. Returns a bit for every lane that was left as it was.
+    #[inline]
+    fn multiply(&self, rule: &Rule, (values, exponents): (&[f32], &[i16]), c: &mut [u32]) -> u32 {
+        let mut accumulators = [0; LANES];
+        accumulators[..c.len()].copy_from_slice(c);
+        let largest = self.largest_exponents(rule, exponents, &accumulators);
+        let (products, sums) = self.align(rule, values, &accumulators, &largest);
+        let mut undecided = 0;
+        for (lane, c) in c.iter_mut().enumerate() {
+            let special = *c & rule.accumulator.nan() >= rule.accumulator.infinity();
+            if special || largest[lane] < SMALLEST_SCALED_EXPONENT {
+                undecided |= 1 << lane;
+            } else {
+                *c = rule.pack(i64::from(products[lane]) + i64::from(sums[lane]), i32::from(largest[lane]));
+            }
+        }
+        undecided
+    }
+
+    #[inline(always)]
+    fn largest_exponents(&self, rule: &Rule, exponents: &[i16], accumulators: &Lanes<u32>) -> Lanes<i16> {
+        let mut largest = accumulators.map(|bits| split(rule.accumulator, bits).1.max(rule.floor as i16));
+        for (exponent, lanes) in exponents.iter().zip(&self.exponents) {
+            for lane in 0..LANES {
+                largest[lane] = largest[lane].max(exponent + lanes[lane]);
+            }
+        }
+        largest
+    }
+
+    /// The aligned products, summed, and the aligned accumulator. 16 products of f16 stay below 2047^2 * 2^5 * 16,
+    /// 16 of bf16 below 255^2 * 2^11 * 16: less than 2^31 both.
+    #[inline(always)]
+    fn align(
+        &self,
+        rule: &Rule,
+        values: &[f32],
+        accumulators: &Lanes<u32>,
+        largest: &Lanes<i16>,
+    ) -> (Lanes<i32>, Lanes<i32>) {
+        let scale = largest.map(|largest| {
+            let exponent = rule.aligned_bits - i32::from(largest.max(SMALLEST_SCALED_EXPONENT));
+            f32::from_bits(((exponent + 127) as u32) << 23)
+        });
+        let mut sums = [0i32; LANES];
+        for (value, lanes) in values.iter().zip(&self.values) {
+            for lane in 0..LANES {
+                sums[lane] += (value * lanes[lane] * scale[lane]) as i32;
+            }
+        }
+        let mut aligned = [0; LANES];
+        for lane in 0..LANES {
+            aligned[lane] = (split(rule.accumulator, accumulators[lane]).0 * scale[lane]) as i32;
+        }
+        (sums, aligned)
+    }
+}
