@@ -1,9 +1,8 @@
 //! Many dot products at once: the hot spot of the emulator.
 //!
-//! A product of two operands is exact in f32 (22 significant bits at most), scaling by a power of two is exact as well,
-//! and conversion to an integer truncates toward zero, which is just what alignment does. So eight columns are computed
-//! side by side in f32 lanes, which any compiler turns into vector instructions. What could leave the range of f32 takes
-//! the plain way, [`Rule::dot`]:
+//! A product of two operands is exact in f32 (22 significant bits at most), and so is scaling it by a power of two; what
+//! is left of alignment is to truncate toward zero. So eight columns are computed side by side in floating-point lanes,
+//! which compilers turn into vector instructions. What could leave the range of f32 takes the plain way, [`Rule::dot`]:
 //! - an operand that is infinite, NaN or at least 2^63: its products may overflow;
 //! - an accumulator that is infinite or NaN;
 //! - a largest exponent below -100: the scale would overflow. Above it a product that underflows, or is rounded because
@@ -144,14 +143,14 @@ impl Panel {
         let mut accumulators = [0; LANES];
         accumulators[..c.len()].copy_from_slice(c);
         let largest = self.largest_exponents(rule, exponents, &accumulators);
-        let (products, sums) = self.align(rule, values, &accumulators, &largest);
+        let sums = self.sum(rule, values, &accumulators, &largest);
         let mut undecided = 0;
         for (lane, c) in c.iter_mut().enumerate() {
             let special = *c & rule.accumulator.nan() >= rule.accumulator.infinity();
             if special || largest[lane] < SMALLEST_SCALED_EXPONENT {
                 undecided |= 1 << lane;
             } else {
-                *c = rule.pack(i64::from(products[lane]) + i64::from(sums[lane]), i32::from(largest[lane]));
+                *c = rule.pack(sums[lane], i32::from(largest[lane]));
             }
         }
         undecided
@@ -168,30 +167,38 @@ impl Panel {
         largest
     }
 
-    /// The aligned products, summed, and the aligned accumulator. 16 products of f16 stay below 2047^2 * 2^5 * 16,
-    /// 16 of bf16 below 255^2 * 2^11 * 16: less than 2^31 both.
+    /// The sum of all terms, aligned.
     #[inline(always)]
-    fn align(
-        &self,
-        rule: &Rule,
-        values: &[f32],
-        accumulators: &Lanes<u32>,
-        largest: &Lanes<i16>,
-    ) -> (Lanes<i32>, Lanes<i32>) {
+    fn sum(&self, rule: &Rule, values: &[f32], accumulators: &Lanes<u32>, largest: &Lanes<i16>) -> Lanes<i64> {
         let scale = largest.map(|largest| {
             let exponent = rule.aligned_bits - i32::from(largest.max(SMALLEST_SCALED_EXPONENT));
             f32::from_bits(((exponent + 127) as u32) << 23)
         });
-        let mut sums = [0i32; LANES];
+        let mut sums = [0u64; LANES];
         for (value, lanes) in values.iter().zip(&self.values) {
             for lane in 0..LANES {
-                sums[lane] += (value * lanes[lane] * scale[lane]) as i32;
+                sums[lane] = sums[lane].wrapping_add(truncate(value * lanes[lane] * scale[lane]));
             }
         }
-        let mut aligned = [0; LANES];
-        for lane in 0..LANES {
-            aligned[lane] = (split(rule.accumulator, accumulators[lane]).0 * scale[lane]) as i32;
-        }
-        (sums, aligned)
+        let offset = (values.len() as u64).wrapping_mul(INTEGERS.to_bits());
+        std::array::from_fn(|lane| {
+            let accumulator = (split(rule.accumulator, accumulators[lane]).0 * scale[lane]) as i64;
+            sums[lane].wrapping_sub(offset) as i64 + accumulator
+        })
     }
+}
+
+/// Around this f64 numbers are the integers, and consecutive bit patterns.
+const INTEGERS: f64 = (3u64 << 51) as f64;
+
+/// The value toward zero, as an offset from the bits of [`INTEGERS`]; a cast would do, but saturates, and compilers do not
+/// turn that into vector instructions.
+///
+/// A product has 22 bits, so what follows the point is at most 1 - 2^-22. Less nearly one half it is nearest to the
+/// truncated value, never between two; and up to 2^27 f64 holds the difference exactly.
+#[inline(always)]
+fn truncate(product: f32) -> u64 {
+    const NEARLY_HALF: f64 = 0.5 - 1.0 / (1 << 24) as f64;
+    let product = f64::from(product);
+    (product - NEARLY_HALF.copysign(product) + INTEGERS).to_bits()
 }
