@@ -1,14 +1,20 @@
 //! Many dot products at once: the hot spot of the emulator.
 //!
-//! A product of two operands is exact in f32 (22 significant bits at most), and so is scaling it by a power of two; what
-//! is left of alignment is to truncate toward zero. So eight columns are computed side by side in floating-point lanes,
-//! which compilers turn into vector instructions. What could leave the range of f32 takes the plain way, [`Rule::dot`]:
+//! Eight columns are computed side by side in floating-point lanes, which compilers turn into vector instructions, with
+//! the same result as [`Rule::dot`]. A product of two operands is exact in f32: it has 22 bits at most. Aligning it means
+//! truncating it to a multiple of a unit, `2^(largest - aligned_bits)`, of which it has fewer than 2^27. Near
+//! `3 * 2^51` units the numbers of f64 are the multiples of the unit, and neighbours in their bits: adding that rounds to
+//! the nearest multiple, and the bits count them. To truncate, nearly half a unit is first taken from the magnitude: what
+//! follows the point, at most 1 - 2^-22, then never reaches one half, and f64 holds the difference exactly. (A cast would
+//! truncate as well, but it saturates, and compilers keep that out of vector registers.)
+//!
+//! What could leave the range of f32 takes the plain way:
 //! - an operand that is infinite, NaN or at least 2^63: its products may overflow;
 //! - an accumulator that is infinite or NaN;
-//! - a largest exponent below -100: the scale would overflow. Above it a product that underflows, or is rounded because
-//!   it is subnormal, is below one half of a unit, and truncates to 0 as its exact value does.
+//! - a largest exponent below -100. Above it, a product that underflows, or is rounded because it is subnormal, is below
+//!   half a unit, and truncates to 0 as its exact value does.
 
-use super::format::{Element, Format};
+use super::format::{Element, Format, Rounding};
 use super::tensor_core::Rule;
 
 /// Extent of a matrix product: `rows` x `depth` times `depth` x `columns`.
@@ -25,7 +31,11 @@ const LANES: usize = 8;
 const NO_EXPONENT: i16 = -8000;
 /// Operands must stay below 2 to this power, so that no product overflows.
 const OPERAND_LIMIT: i32 = 63;
-const SMALLEST_SCALED_EXPONENT: i16 = -100;
+const SMALLEST_LARGEST_EXPONENT: i16 = -100;
+/// In units: where the numbers of f64 are the integers.
+const INTEGERS: f64 = (3u64 << 51) as f64;
+/// In units; with it a difference keeps 24 bits after the point and 27 before.
+const NEARLY_HALF: f64 = 0.5 - 1.0 / (1 << 24) as f64;
 
 type Lanes<T> = [T; LANES];
 
@@ -147,10 +157,10 @@ impl Panel {
         let mut undecided = 0;
         for (lane, c) in c.iter_mut().enumerate() {
             let special = *c & rule.accumulator.nan() >= rule.accumulator.infinity();
-            if special || largest[lane] < SMALLEST_SCALED_EXPONENT {
+            if special || largest[lane] < SMALLEST_LARGEST_EXPONENT {
                 undecided |= 1 << lane;
             } else {
-                *c = rule.pack(sums[lane], i32::from(largest[lane]));
+                *c = pack(rule, sums[lane], i32::from(largest[lane]));
             }
         }
         undecided
@@ -170,35 +180,39 @@ impl Panel {
     /// The sum of all terms, aligned.
     #[inline(always)]
     fn sum(&self, rule: &Rule, values: &[f32], accumulators: &Lanes<u32>, largest: &Lanes<i16>) -> Lanes<i64> {
-        let scale = largest.map(|largest| {
-            let exponent = rule.aligned_bits - i32::from(largest.max(SMALLEST_SCALED_EXPONENT));
-            f32::from_bits(((exponent + 127) as u32) << 23)
-        });
+        let unit = largest.map(|largest| power_of_two(i32::from(largest) - rule.aligned_bits));
+        let grid = unit.map(|unit| unit * INTEGERS);
+        let nearly_half = unit.map(|unit| unit * NEARLY_HALF);
         let mut sums = [0u64; LANES];
         for (value, lanes) in values.iter().zip(&self.values) {
+            let products = lanes.map(|lane| value * lane);
             for lane in 0..LANES {
-                sums[lane] = sums[lane].wrapping_add(truncate(value * lanes[lane] * scale[lane]));
+                let product = f64::from(products[lane]);
+                let nearest = product - nearly_half[lane].copysign(product) + grid[lane];
+                sums[lane] = sums[lane].wrapping_add(nearest.to_bits());
             }
         }
-        let offset = (values.len() as u64).wrapping_mul(INTEGERS.to_bits());
         std::array::from_fn(|lane| {
-            let accumulator = (split(rule.accumulator, accumulators[lane]).0 * scale[lane]) as i64;
-            sums[lane].wrapping_sub(offset) as i64 + accumulator
+            let accumulator = f64::from(split(rule.accumulator, accumulators[lane]).0) / unit[lane];
+            let offset = grid[lane].to_bits().wrapping_mul(values.len() as u64);
+            sums[lane].wrapping_sub(offset) as i64 + accumulator as i64
         })
     }
 }
 
-/// Around this f64 numbers are the integers, and consecutive bit patterns.
-const INTEGERS: f64 = (3u64 << 51) as f64;
-
-/// The value toward zero, as an offset from the bits of [`INTEGERS`]; a cast would do, but saturates, and compilers do not
-/// turn that into vector instructions.
-///
-/// A product has 22 bits, so what follows the point is at most 1 - 2^-22. Less nearly one half it is nearest to the
-/// truncated value, never between two; and up to 2^27 f64 holds the difference exactly.
 #[inline(always)]
-fn truncate(product: f32) -> u64 {
-    const NEARLY_HALF: f64 = 0.5 - 1.0 / (1 << 24) as f64;
-    let product = f64::from(product);
-    (product - NEARLY_HALF.copysign(product) + INTEGERS).to_bits()
+fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
+/// [`Rule::pack`], which it leaves to the cases that round, overflow or are subnormal.
+#[inline(always)]
+fn pack(rule: &Rule, sum: i64, largest: i32) -> u32 {
+    let bits = (sum as f64).to_bits();
+    let field = (bits >> 52 & 0x7ff) as i32 - 1023 + 127 + largest - rule.aligned_bits;
+    if rule.rounding != Rounding::Zero || !(1..=254).contains(&field) {
+        return rule.pack(sum, largest);
+    }
+    let fraction = (bits >> 29) as u32 & 0x007f_ffff & !0 << (23 - rule.result_bits);
+    (bits >> 32) as u32 & 0x8000_0000 | (field as u32) << 23 | fraction
 }
