@@ -1,7 +1,7 @@
 //! Many dot products at once: the hot spot of the emulator.
 //!
-//! Eight columns are computed side by side in floating-point lanes, which compilers turn into vector instructions, with
-//! the same result as [`Rule::dot`]. A product of two operands is exact in f32: it has 22 bits at most. Aligning it means
+//! Operands are decoded once, and the terms of a sum are computed side by side in floating point, which compilers turn
+//! into vector instructions, with the same result as [`Rule::dot`]. A product of two operands is exact in f32: it has 22 bits at most. Aligning it means
 //! truncating it to a multiple of a unit, `2^(largest - aligned_bits)`, of which it has fewer than 2^27. Near
 //! `3 * 2^51` units the numbers of f64 are the multiples of the unit, and neighbours in their bits: adding that rounds to
 //! the nearest multiple, and the bits count them. To truncate, nearly half a unit is first taken from the magnitude: what
@@ -25,8 +25,6 @@ pub struct Shape {
     pub depth: usize,
 }
 
-/// Columns computed side by side; `mma.sync` has 8.
-const LANES: usize = 8;
 /// Exponent of a zero: below every floor, also when it is added to the exponent of a factor.
 const NO_EXPONENT: i16 = -8000;
 /// Operands must stay below 2 to this power, so that no product overflows.
@@ -37,8 +35,6 @@ const INTEGERS: f64 = (3u64 << 51) as f64;
 /// In units; with it a difference keeps 24 bits after the point and 27 before.
 const NEARLY_HALF: f64 = 0.5 - 1.0 / (1 << 24) as f64;
 
-type Lanes<T> = [T; LANES];
-
 /// `c += a * b` on the tensor cores: a chain of fused sums of [`Rule::length`] products each.
 ///
 /// `a` is row-major, `b` column-major (the `depth` elements of a column lie together), `c` row-major accumulator bits.
@@ -47,44 +43,75 @@ pub fn multiply<T: Copy + Into<u32>>(rule: &Rule, shape: Shape, a: &[T], b: &[T]
     let Shape { rows, columns, depth } = shape;
     assert!(depth.is_multiple_of(rule.length), "depth {depth} is not a multiple of {}", rule.length);
     assert_eq!((a.len(), b.len(), c.len()), (rows * depth, columns * depth, rows * columns), "extent of a, b, c");
-    let (Some(left), Some(right)) = (Operand::decode(rule.operand, a), Operand::decode(rule.operand, b)) else {
+    match rule.length {
+        4 => multiply_blocks::<4, T>(rule, shape, a, b, c),
+        8 => multiply_blocks::<8, T>(rule, shape, a, b, c),
+        16 => multiply_blocks::<16, T>(rule, shape, a, b, c),
+        32 => multiply_blocks::<32, T>(rule, shape, a, b, c),
+        _ => multiply_plainly(rule, shape, a, b, c),
+    }
+}
+
+/// With the length known to the compiler.
+fn multiply_blocks<const LENGTH: usize, T: Copy + Into<u32>>(
+    rule: &Rule,
+    shape: Shape,
+    a: &[T],
+    b: &[T],
+    c: &mut [u32],
+) {
+    let (Some(left), Some(right)) = (decode::<LENGTH, T>(rule.operand, a), decode(rule.operand, b)) else {
         return multiply_plainly(rule, shape, a, b, c);
     };
-    let mut panel = Panel::default();
-    for first in (0..columns).step_by(LANES) {
-        let lanes = LANES.min(columns - first);
-        for start in (0..depth).step_by(rule.length) {
-            panel.load(&right, first * depth + start, depth, rule.length, lanes);
-            for row in 0..rows {
-                let window = row * depth + start..row * depth + start + rule.length;
-                let place = row * columns + first..row * columns + first + lanes;
-                let terms = (&left.values[window.clone()], &left.exponents[window.clone()]);
-                let undecided = panel.multiply(rule, terms, &mut c[place.clone()]);
-                for lane in (0..lanes).filter(|lane| undecided >> lane & 1 == 1) {
-                    let column = &b[(first + lane) * depth + start..][..rule.length];
-                    c[place.start + lane] = dot_of_bits(rule, &a[window.clone()], column, c[place.start + lane]);
-                }
-            }
+    let blocks = shape.depth / LENGTH;
+    for (place, c) in c.iter_mut().enumerate() {
+        let (row, column) = (place / shape.columns * blocks, place % shape.columns * blocks);
+        for block in 0..blocks {
+            let (a_block, b_block) = (row + block, column + block);
+            *c = left[a_block].dot(&right[b_block], rule, *c).unwrap_or_else(|| {
+                dot_of_bits(rule, &a[a_block * LENGTH..][..LENGTH], &b[b_block * LENGTH..][..LENGTH], *c)
+            });
         }
     }
 }
 
 /// The same by [`Rule::dot`] alone.
 fn multiply_plainly<T: Copy + Into<u32>>(rule: &Rule, shape: Shape, a: &[T], b: &[T], c: &mut [u32]) {
-    let decode = |bits: &[T]| -> Vec<Element> { bits.iter().map(|&bits| rule.operand.decode(bits.into())).collect() };
-    let (a, b) = (decode(a), decode(b));
+    let (a, b) = (elements(rule, a), elements(rule, b));
     for (place, c) in c.iter_mut().enumerate() {
-        let row = a[place / shape.columns * shape.depth..].chunks_exact(rule.length);
-        let column = b[place % shape.columns * shape.depth..].chunks_exact(rule.length);
-        for (a, b) in row.zip(column).take(shape.depth / rule.length) {
+        let row = &a[place / shape.columns * shape.depth..][..shape.depth];
+        let column = &b[place % shape.columns * shape.depth..][..shape.depth];
+        for (a, b) in row.chunks_exact(rule.length).zip(column.chunks_exact(rule.length)) {
             *c = rule.dot(a, b, *c);
         }
     }
 }
 
+#[cold]
 fn dot_of_bits<T: Copy + Into<u32>>(rule: &Rule, a: &[T], b: &[T], c: u32) -> u32 {
-    let decode = |bits: &[T]| -> Vec<Element> { bits.iter().map(|&bits| rule.operand.decode(bits.into())).collect() };
-    rule.dot(&decode(a), &decode(b), c)
+    rule.dot(&elements(rule, a), &elements(rule, b), c)
+}
+
+fn elements<T: Copy + Into<u32>>(rule: &Rule, bits: &[T]) -> Vec<Element> {
+    bits.iter().map(|&bits| rule.operand.decode(bits.into())).collect()
+}
+
+/// Decoded operands of one sum, each finite and below the limit.
+struct Block<const LENGTH: usize> {
+    values: [f32; LENGTH],
+    exponents: [i16; LENGTH],
+}
+
+/// Nothing if an element is not finite, or too large.
+fn decode<const LENGTH: usize, T: Copy + Into<u32>>(format: Format, bits: &[T]) -> Option<Vec<Block<LENGTH>>> {
+    let largest = bits.iter().fold(0, |largest, &bits| largest.max(bits.into() & format.nan()));
+    let special = if format.finite { format.nan() } else { format.infinity() };
+    let limit = ((OPERAND_LIMIT + format.bias()) as u32) << (format.fraction_bits + format.ignored_bits);
+    let blocks = bits.as_chunks::<LENGTH>().0.iter().map(|bits| Block {
+        values: bits.map(|bits| split(format, bits.into()).0),
+        exponents: bits.map(|bits| split(format, bits.into()).1),
+    });
+    (largest < special.min(limit)).then(|| blocks.collect())
 }
 
 /// Value and unnormalised exponent of finite bits.
@@ -99,104 +126,34 @@ fn split(format: Format, bits: u32) -> (f32, i16) {
     (f32::from_bits(value.to_bits() | sign), if magnitude == 0 { NO_EXPONENT } else { exponent })
 }
 
-/// A decoded matrix, all of whose elements are finite and below the limit.
-struct Operand {
-    values: Vec<f32>,
-    exponents: Vec<i16>,
-}
-
-impl Operand {
-    fn decode<T: Copy + Into<u32>>(format: Format, bits: &[T]) -> Option<Operand> {
-        let magnitude = |bits: T| bits.into() & format.nan();
-        let largest = bits.iter().fold(0, |largest, &bits| largest.max(magnitude(bits)));
-        if largest >= Operand::limit(format) {
+impl<const LENGTH: usize> Block<LENGTH> {
+    /// [`Rule::dot`], or nothing where that must decide.
+    #[inline(always)]
+    fn dot(&self, other: &Block<LENGTH>, rule: &Rule, c: u32) -> Option<u32> {
+        let (accumulator, exponent) = split(rule.accumulator, c);
+        let mut largest = exponent.max(rule.floor as i16);
+        for step in 0..LENGTH {
+            largest = largest.max(self.exponents[step] + other.exponents[step]);
+        }
+        if c & rule.accumulator.nan() >= rule.accumulator.infinity() || largest < SMALLEST_LARGEST_EXPONENT {
             return None;
         }
-        let (values, exponents) = bits.iter().map(|&bits| split(format, bits.into())).unzip();
-        Some(Operand { values, exponents })
+        let scale = i32::from(largest) - rule.aligned_bits;
+        let products = self.aligned_products(other, power_of_two(scale));
+        Some(pack(rule, products + (f64::from(accumulator) * power_of_two(-scale)) as i64, scale))
     }
 
-    /// The least magnitude, as bits, that must not occur.
-    fn limit(format: Format) -> u32 {
-        let special = if format.finite { format.nan() } else { format.infinity() };
-        let large = ((OPERAND_LIMIT + format.bias()) as u32) << (format.fraction_bits + format.ignored_bits);
-        special.min(large)
-    }
-}
-
-/// Columns of one block, turned so that a step of `depth` holds its lanes together.
-#[derive(Default)]
-struct Panel {
-    values: Vec<Lanes<f32>>,
-    exponents: Vec<Lanes<i16>>,
-}
-
-impl Panel {
-    fn load(&mut self, matrix: &Operand, start: usize, stride: usize, length: usize, lanes: usize) {
-        self.values.clear();
-        self.values.resize(length, [0.0; LANES]);
-        self.exponents.clear();
-        self.exponents.resize(length, [NO_EXPONENT; LANES]);
-        for lane in 0..lanes {
-            let column = start + lane * stride..start + lane * stride + length;
-            let terms = matrix.values[column.clone()].iter().zip(&matrix.exponents[column]);
-            for (step, (value, exponent)) in terms.enumerate() {
-                self.values[step][lane] = *value;
-                self.exponents[step][lane] = *exponent;
-            }
-        }
-    }
-
-    /// Adds the products of one row to its accumulators. Returns a bit for every lane that was left as it was.
-    #[inline]
-    fn multiply(&self, rule: &Rule, (values, exponents): (&[f32], &[i16]), c: &mut [u32]) -> u32 {
-        let mut accumulators = [0; LANES];
-        accumulators[..c.len()].copy_from_slice(c);
-        let largest = self.largest_exponents(rule, exponents, &accumulators);
-        let sums = self.sum(rule, values, &accumulators, &largest);
-        let mut undecided = 0;
-        for (lane, c) in c.iter_mut().enumerate() {
-            let special = *c & rule.accumulator.nan() >= rule.accumulator.infinity();
-            if special || largest[lane] < SMALLEST_LARGEST_EXPONENT {
-                undecided |= 1 << lane;
-            } else {
-                *c = pack(rule, sums[lane], i32::from(largest[lane]));
-            }
-        }
-        undecided
-    }
-
+    /// The sum of the products, each truncated to a multiple of `unit`, in units.
     #[inline(always)]
-    fn largest_exponents(&self, rule: &Rule, exponents: &[i16], accumulators: &Lanes<u32>) -> Lanes<i16> {
-        let mut largest = accumulators.map(|bits| split(rule.accumulator, bits).1.max(rule.floor as i16));
-        for (exponent, lanes) in exponents.iter().zip(&self.exponents) {
-            for lane in 0..LANES {
-                largest[lane] = largest[lane].max(exponent + lanes[lane]);
-            }
+    fn aligned_products(&self, other: &Block<LENGTH>, unit: f64) -> i64 {
+        let (grid, nearly_half) = (unit * INTEGERS, unit * NEARLY_HALF);
+        let mut sum = 0u64;
+        for step in 0..LENGTH {
+            let product = f64::from(self.values[step] * other.values[step]);
+            let nearest = product - nearly_half.copysign(product) + grid;
+            sum = sum.wrapping_add(nearest.to_bits());
         }
-        largest
-    }
-
-    /// The sum of all terms, aligned.
-    #[inline(always)]
-    fn sum(&self, rule: &Rule, values: &[f32], accumulators: &Lanes<u32>, largest: &Lanes<i16>) -> Lanes<i64> {
-        let unit = largest.map(|largest| power_of_two(i32::from(largest) - rule.aligned_bits));
-        let grid = unit.map(|unit| unit * INTEGERS);
-        let nearly_half = unit.map(|unit| unit * NEARLY_HALF);
-        let mut sums = [0u64; LANES];
-        for (value, lanes) in values.iter().zip(&self.values) {
-            let products = lanes.map(|lane| value * lane);
-            for lane in 0..LANES {
-                let product = f64::from(products[lane]);
-                let nearest = product - nearly_half[lane].copysign(product) + grid[lane];
-                sums[lane] = sums[lane].wrapping_add(nearest.to_bits());
-            }
-        }
-        std::array::from_fn(|lane| {
-            let accumulator = f64::from(split(rule.accumulator, accumulators[lane]).0) / unit[lane];
-            let offset = grid[lane].to_bits().wrapping_mul(values.len() as u64);
-            sums[lane].wrapping_sub(offset) as i64 + accumulator as i64
-        })
+        sum.wrapping_sub(grid.to_bits().wrapping_mul(LENGTH as u64)) as i64
     }
 }
 
@@ -205,13 +162,13 @@ fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// [`Rule::pack`], which it leaves to the cases that round, overflow or are subnormal.
+/// [`Rule::pack`] of `sum * 2^scale`, to which it leaves what rounds, overflows or is subnormal.
 #[inline(always)]
-fn pack(rule: &Rule, sum: i64, largest: i32) -> u32 {
+fn pack(rule: &Rule, sum: i64, scale: i32) -> u32 {
     let bits = (sum as f64).to_bits();
-    let field = (bits >> 52 & 0x7ff) as i32 - 1023 + 127 + largest - rule.aligned_bits;
+    let field = (bits >> 52 & 0x7ff) as i32 - 1023 + 127 + scale;
     if rule.rounding != Rounding::Zero || !(1..=254).contains(&field) {
-        return rule.pack(sum, largest);
+        return rule.pack(sum, scale + rule.aligned_bits);
     }
     let fraction = (bits >> 29) as u32 & 0x007f_ffff & !0 << (23 - rule.result_bits);
     (bits >> 32) as u32 & 0x8000_0000 | (field as u32) << 23 | fraction
