@@ -28,7 +28,10 @@ impl Mode {
         if self.flush && self.is_tiny(value) {
             return if value.is_sign_negative() { SIGN } else { 0 };
         }
-        Format::F32.round(value, self.rounding)
+        match self.rounding {
+            Rounding::Nearest => canonical(value as f32),
+            _ => Format::F32.round(value, self.rounding),
+        }
     }
 
     /// Whether the value, rounded to 24 bits with unbounded exponent, is below the smallest normal number. This is not

@@ -246,3 +246,21 @@ pub fn divide_full_flush(a: u32, b: u32) -> u32 {
 pub fn divide_flush(a: u32, b: u32) -> u32 {
     multiply(flush(a), unit_reciprocal(b), Mode::NEAREST_FLUSH)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The recorded sweeps see every constant: one off, and some result of theirs changes.
+    #[test]
+    fn a_bias_off_by_one_changes_results() {
+        for (right, dropped_bits) in [(EX2, 15), (LG2, 2), (RCP, 15), (RSQ, 16), (SQRT, 17)] {
+            for change in [-1, 1] {
+                let wrong = Interpolation { bias: right.bias + change, ..right };
+                let differs = |fraction| right.at(fraction) >> dropped_bits != wrong.at(fraction) >> dropped_bits;
+                let fractions = (0..1u32 << 20).map(|step| step.wrapping_mul(4093) & FRACTION);
+                assert!(fractions.filter(|fraction| differs(*fraction)).count() > 0, "bias {:#x}", wrong.bias);
+            }
+        }
+    }
+}

@@ -43,6 +43,9 @@ pub fn multiply<T: Copy + Into<u32>>(rule: &Rule, shape: Shape, a: &[T], b: &[T]
     let Shape { rows, columns, depth } = shape;
     assert!(depth.is_multiple_of(rule.length), "depth {depth} is not a multiple of {}", rule.length);
     assert_eq!((a.len(), b.len(), c.len()), (rows * depth, columns * depth, rows * columns), "extent of a, b, c");
+    if c.is_empty() || depth == 0 {
+        return;
+    }
     match rule.length {
         4 => multiply_blocks::<4, T>(rule, shape, a, b, c),
         8 => multiply_blocks::<8, T>(rule, shape, a, b, c),
@@ -64,13 +67,14 @@ fn multiply_blocks<const LENGTH: usize, T: Copy + Into<u32>>(
         return multiply_plainly(rule, shape, a, b, c);
     };
     let blocks = shape.depth / LENGTH;
-    for (place, c) in c.iter_mut().enumerate() {
-        let (row, column) = (place / shape.columns * blocks, place % shape.columns * blocks);
-        for block in 0..blocks {
-            let (a_block, b_block) = (row + block, column + block);
-            *c = left[a_block].dot(&right[b_block], rule, *c).unwrap_or_else(|| {
-                dot_of_bits(rule, &a[a_block * LENGTH..][..LENGTH], &b[b_block * LENGTH..][..LENGTH], *c)
-            });
+    for (row, c) in c.chunks_exact_mut(shape.columns).enumerate() {
+        for (column, c) in c.iter_mut().enumerate() {
+            for block in 0..blocks {
+                let (at_left, at_right) = (row * blocks + block, column * blocks + block);
+                *c = left[at_left].dot(&right[at_right], rule, *c).unwrap_or_else(|| {
+                    dot_of_bits(rule, &a[at_left * LENGTH..][..LENGTH], &b[at_right * LENGTH..][..LENGTH], *c)
+                });
+            }
         }
     }
 }
