@@ -1,0 +1,241 @@
+//! The operand column of a row, in a notation of its own:
+//!
+//! | written | means |
+//! |---|---|
+//! | `d:T` | a register that is written (names that begin with `d`), of the first type in the mnemonic |
+//! | `a:U`, `b:W`, `c:X4` | a value of the second, third, fourth type |
+//! | `a:2T` | twice as wide as the first type |
+//! | `a:b32[4]`, `a:T[V]`, `d+:f32[N/2]` | vectors: of four, of `.v4`'s count, of half the N of `m64nNk16`; `+`: also read |
+//! | `[a]`, `[a:T[V]]` | an address, and what is accessed there |
+//! | `[a, c:s32[D]]` | a tensor map and its coordinates |
+//! | `n:imm`, `l:label` | a constant, a label |
+//! | `\|p`, `{\|p}` | a second, predicate result, required or not |
+//! | `{, b:u32}` | what may be left out |
+//! | `>` `&` `%` `!` | wider registers, symbols, `{low, high}` halves, negated predicates are allowed |
+
+use super::{Form, Spelling};
+use crate::ir::{Instruction, Operand};
+use crate::types::Type;
+
+#[derive(Debug)]
+pub struct Shape {
+    text: &'static str,
+    pub all: Vec<OperandSpec>,
+    required: usize,
+}
+
+#[derive(Debug)]
+pub struct OperandSpec {
+    pub name: &'static str,
+    pub field: Field,
+    /// The operand is written by the instruction.
+    pub defines: bool,
+    /// The operand is read; a destination with `+` is both.
+    pub reads: bool,
+    pub second: Second,
+    pub wider: bool,
+    pub symbols: bool,
+    pub halves: bool,
+    pub negated: bool,
+}
+
+/// Whether a `|p` result follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Second {
+    No,
+    Maybe,
+    Yes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    Value(TypeSpec, Count),
+    Immediate,
+    Label,
+    /// What is accessed there, if the row says so.
+    Address(Option<(TypeSpec, Count)>),
+    TensorAddress(Count),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypeSpec {
+    /// The n-th type of the mnemonic.
+    Slot(usize),
+    Wide(usize),
+    Fixed(Type),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    Fixed(u32),
+    /// The number a modifier carries, divided.
+    Variable(char, u32),
+}
+
+impl Shape {
+    pub(super) fn compile(text: &'static str) -> Shape {
+        let (before, after) = text.split_once("{, ").unwrap_or((text, ""));
+        let after = after.strip_suffix('}').unwrap_or(after);
+        let mut all: Vec<OperandSpec> = pieces(before).map(OperandSpec::compile).collect();
+        let required = all.len();
+        all.extend(pieces(after).map(OperandSpec::compile));
+        Shape { text, all, required }
+    }
+
+    pub fn text(&self) -> &'static str {
+        self.text
+    }
+
+    /// Do operands of these kinds belong to this form? Types and widths are the verifier's business.
+    pub(super) fn fits(&self, operands: &[Operand], form: &Form, chosen: &[Option<&'static str>]) -> bool {
+        let number = self.required..=self.all.len();
+        let spelling = &form.spelling;
+        number.contains(&operands.len())
+            && self.all.iter().zip(operands).all(|(spec, one)| spec.fits(one, spelling, chosen))
+    }
+}
+
+/// Splits at commas outside brackets.
+fn pieces(text: &'static str) -> impl Iterator<Item = &'static str> {
+    let mut depth = 0;
+    let split = text.split(move |letter| {
+        depth += match letter {
+            '[' => 1,
+            ']' => -1,
+            _ => 0,
+        };
+        letter == ',' && depth == 0
+    });
+    split.map(str::trim).filter(|piece| !piece.is_empty())
+}
+
+impl OperandSpec {
+    fn compile(text: &'static str) -> OperandSpec {
+        let (text, second) = match text.split_once("{|").or(text.split_once('|')) {
+            Some((before, _)) => (before, if text.contains("{|") { Second::Maybe } else { Second::Yes }),
+            None => (text, Second::No),
+        };
+        if let Some(inside) = text.strip_prefix('[') {
+            let inside = inside.strip_suffix(']').expect("a row's address closes");
+            return OperandSpec { second, ..OperandSpec::address(inside) };
+        }
+        let (name, ty) = text.split_once(':').expect("a row's operand has a type");
+        let defines = name.starts_with('d');
+        let flag = |flag| ty.contains(flag);
+        OperandSpec {
+            name: name.trim_end_matches('+'),
+            field: field(ty),
+            defines,
+            reads: !defines || name.ends_with('+'),
+            second,
+            wider: flag('>'),
+            symbols: flag('&'),
+            halves: flag('%'),
+            negated: flag('!'),
+        }
+    }
+
+    fn address(inside: &'static str) -> OperandSpec {
+        let (name, rest) = inside.split_once([':', ',']).unwrap_or((inside, ""));
+        let field = match rest.trim() {
+            "" => Field::Address(None),
+            rest if inside.contains(',') => Field::TensorAddress(typed(rest.split_once(':').expect("coordinates").1).1),
+            rest => Field::Address(Some(typed(rest))),
+        };
+        let second = Second::No;
+        OperandSpec {
+            name,
+            field,
+            defines: false,
+            reads: true,
+            second,
+            wider: false,
+            symbols: false,
+            halves: false,
+            negated: false,
+        }
+    }
+
+    fn fits(&self, operand: &Operand, spelling: &Spelling, chosen: &[Option<&'static str>]) -> bool {
+        let count = |count: Count| count.resolve(spelling, chosen);
+        match (self.field, operand) {
+            (_, Operand::Pair(first, _)) if self.second != Second::No => self.fits_single(first, 1),
+            (_, _) if self.second == Second::Yes => false,
+            (Field::Value(_, number), one) => self.fits_single(one, count(number)),
+            (Field::Immediate, Operand::Immediate(_)) | (Field::Label, Operand::Label(_)) => true,
+            (Field::Address(_), Operand::Address(_)) => true,
+            (Field::TensorAddress(_), Operand::TensorAddress(..)) => true,
+            _ => false,
+        }
+    }
+
+    fn fits_single(&self, operand: &Operand, count: u32) -> bool {
+        match operand {
+            Operand::Vector(parts) => count > 1 || self.halves || parts.len() == 1,
+            _ if count > 1 => false,
+            Operand::Register(_) => true,
+            Operand::Sink => self.defines,
+            Operand::Immediate(_) | Operand::Special(_) => !self.defines,
+            Operand::Symbol(_) => self.symbols,
+            Operand::Not(_) => self.negated,
+            _ => false,
+        }
+    }
+}
+
+fn field(ty: &'static str) -> Field {
+    match ty {
+        "imm" => Field::Immediate,
+        "label" => Field::Label,
+        _ => {
+            let (ty, count) = typed(ty);
+            Field::Value(ty, count)
+        }
+    }
+}
+
+/// `b32[4]`, `T[V]`, `2T`, `f32[N/2]`, with flags that stand anywhere behind the type.
+fn typed(text: &'static str) -> (TypeSpec, Count) {
+    let end = text.find(['[', '>', '&', '%', '!']).unwrap_or(text.len());
+    let ty = match &text[..end] {
+        "T" => TypeSpec::Slot(0),
+        "U" => TypeSpec::Slot(1),
+        "W" => TypeSpec::Slot(2),
+        "X4" => TypeSpec::Slot(3),
+        "2T" => TypeSpec::Wide(0),
+        fixed => TypeSpec::Fixed(fixed.parse().expect("a row's operand type")),
+    };
+    (ty, text.split_once('[').map_or(Count::Fixed(1), |(_, rest)| count(rest.split(']').next().unwrap_or(rest))))
+}
+
+fn count(text: &'static str) -> Count {
+    let (number, divisor) = text.split_once('/').map_or((text, 1), |(n, d)| (n, d.parse().expect("a row's divisor")));
+    match number.parse() {
+        Ok(fixed) => Count::Fixed(fixed),
+        Err(_) => Count::Variable(number.chars().next().expect("a row's count"), divisor),
+    }
+}
+
+impl Count {
+    pub fn resolve(self, spelling: &Spelling, chosen: &[Option<&'static str>]) -> u32 {
+        match self {
+            Count::Fixed(count) => count,
+            Count::Variable(name, divisor) => spelling.variable(name, chosen).unwrap_or(1) / divisor,
+        }
+    }
+
+    pub fn of(self, instruction: &Instruction) -> u32 {
+        self.resolve(&instruction.form.spelling, &instruction.modifiers)
+    }
+}
+
+impl TypeSpec {
+    /// The type this operand has in `instruction`.
+    pub fn of(self, instruction: &Instruction) -> Option<Type> {
+        match self {
+            TypeSpec::Slot(index) => instruction.types().nth(index),
+            TypeSpec::Wide(index) => instruction.types().nth(index).map(Type::widened),
+            TypeSpec::Fixed(ty) => Some(ty),
+        }
+    }
+}

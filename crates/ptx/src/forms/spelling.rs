@@ -1,0 +1,123 @@
+//! A mnemonic's spelling: fixed parts, optional and required choices.
+//!
+//! Real PTX varies the order of modifiers, even between slots, so they are matched as a set: each modifier goes to
+//! the first free slot that offers it. Slots that offer the same modifier (the two types of `cvt`) fill in order.
+
+use crate::types::Type;
+
+/// Lists that many rows share.
+const CLASSES: &[(&str, &str)] = &[
+    ("<int>", ".s16|.u16|.s32|.u32|.s64|.u64"),
+    ("<bits>", ".b16|.b32|.b64"),
+    ("<memory>", ".b8|.u8|.s8|.b16|.u16|.s16|.b32|.u32|.s32|.f32|.b64|.u64|.s64|.f64"),
+    ("<compare>", ".eq|.ne|.lt|.le|.gt|.ge|.equ|.neu|.ltu|.leu|.gtu|.geu|.num|.nan|.lo|.ls|.hi|.hs"),
+];
+
+/// The widths a wgmma may have: `n` of m64nNk16 (PTX ISA, "Matrix shape").
+const WGMMA_WIDTHS: std::ops::RangeInclusive<u32> = 1..=32; // times eight columns
+
+#[derive(Debug)]
+pub struct Spelling {
+    head: &'static str,
+    slots: Vec<Slot>,
+}
+
+#[derive(Debug)]
+pub struct Slot {
+    pub choices: Vec<&'static str>,
+    pub required: bool,
+}
+
+impl Slot {
+    pub fn is_type(&self) -> bool {
+        self.choices.iter().all(|choice| choice.parse::<Type>().is_ok())
+    }
+}
+
+impl Spelling {
+    pub(super) fn compile(text: &'static str) -> Spelling {
+        let end = text.find(['.', '{', '(']).unwrap_or(text.len());
+        let (head, mut rest) = text.split_at(end);
+        let mut slots = vec![];
+        while let Some(first) = rest.chars().next() {
+            let close = match first {
+                '{' => '}',
+                '(' => ')',
+                _ => {
+                    let end = rest[1..].find(['.', '{', '(']).map_or(rest.len(), |end| end + 1);
+                    slots.push(Slot { choices: expand(&rest[..end]), required: true });
+                    rest = &rest[end..];
+                    continue;
+                }
+            };
+            let end = rest.find(close).expect("a row's bracket closes");
+            slots.push(Slot { choices: expand(&rest[1..end]), required: first == '(' });
+            rest = &rest[end + 1..];
+        }
+        Spelling { head, slots }
+    }
+
+    pub fn head(&self) -> &'static str {
+        self.head
+    }
+
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// The modifier chosen in each slot, or `None` when these modifiers are not this form.
+    pub fn matches(&self, modifiers: &[&str]) -> Option<Vec<Option<&'static str>>> {
+        let mut chosen: Vec<Option<&'static str>> = vec![None; self.slots.len()];
+        for modifier in modifiers {
+            let offers = |slot: &Slot| slot.choices.iter().copied().find(|choice| choice == modifier);
+            let free = self.slots.iter().enumerate().filter(|(index, _)| chosen[*index].is_none());
+            let (index, choice) = free.filter_map(|(index, slot)| Some((index, offers(slot)?))).next()?;
+            chosen[index] = Some(choice);
+        }
+        let complete = self.slots.iter().zip(&chosen).all(|(slot, chosen)| chosen.is_some() || !slot.required);
+        complete.then_some(chosen)
+    }
+
+    pub fn print(&self, chosen: &[Option<&'static str>]) -> String {
+        chosen.iter().flatten().fold(self.head.to_string(), |text, modifier| text + "." + modifier)
+    }
+
+    /// The number that a modifier carries: V of `.v4`, X of `.x2`, D of `.3d`, N of `.m64n128k16`.
+    pub fn variable(&self, name: char, chosen: &[Option<&'static str>]) -> Option<u32> {
+        chosen.iter().flatten().find_map(|text| match name {
+            'V' => text.strip_prefix('v')?.parse().ok(),
+            'X' => text.strip_prefix('x')?.parse().ok(),
+            'D' => text.strip_suffix('d')?.parse().ok(),
+            'N' => text.strip_prefix("m64n")?.split('k').next()?.parse().ok(),
+            _ => None,
+        })
+    }
+
+    /// Mnemonics that between them show every choice of every slot, with and without the optional ones.
+    pub fn examples(&self) -> Vec<String> {
+        let longest = self.slots.iter().map(|slot| slot.choices.len()).max().unwrap_or(1);
+        let pick = |slot: &Slot, round: usize| Some(slot.choices[round % slot.choices.len()]);
+        let full = (0..longest).map(|round| self.slots.iter().map(|slot| pick(slot, round)).collect::<Vec<_>>());
+        let bare = self.slots.iter().map(|slot| if slot.required { pick(slot, 0) } else { None }).collect();
+        full.chain([bare]).map(|chosen| self.print(&chosen)).collect()
+    }
+}
+
+/// The choices of one slot, without dots.
+fn expand(text: &'static str) -> Vec<&'static str> {
+    let parts = text.split('|').flat_map(|part| match CLASSES.iter().find(|(name, _)| *name == part) {
+        Some((_, list)) => list.split('|').collect(),
+        None => vec![part],
+    });
+    parts.map(|part| part.strip_prefix('.').expect("a row's modifier starts with a dot")).flat_map(widths).collect()
+}
+
+/// `m64nNk16` stands for 32 shapes. The table lives as long as the program, and so do its names.
+fn widths(part: &'static str) -> Vec<&'static str> {
+    match part.split_once('N') {
+        Some((before, after)) if before == "m64n" => {
+            WGMMA_WIDTHS.map(|n| &*Box::leak(format!("{before}{}{after}", n * 8).into_boxed_str())).collect()
+        }
+        _ => vec![part],
+    }
+}

@@ -1,0 +1,11 @@
+//! Exchange between the lanes of a warp. PTX ISA, "shfl.sync", "vote.sync", "activemask", "bar.warp.sync".
+
+#[rustfmt::skip] // One row per line.
+super::forms! { Warp:
+    // op            spelling, as the PTX manual writes it                 operands                                        PTX   target effect
+    Shuffle          "shfl.sync(.up|.down|.bfly|.idx).b32"                 "d:b32{|p}, a:b32, b:b32, c:b32, m:b32"         "6.0" sm_30  Reads;
+    Vote             "vote.sync(.all|.any|.uni).pred"                      "d:pred, a:pred!, m:b32"                        "6.0" sm_30  Reads;
+    Ballot           "vote.sync.ballot.b32"                                "d:b32, a:pred!, m:b32"                         "6.0" sm_30  Reads;
+    ActiveMask       "activemask.b32"                                      "d:b32"                                         "6.2" sm_30  Reads;
+    Synchronise      "bar.warp.sync"                                       "m:b32"                                         "6.0" sm_30  Orders;
+}

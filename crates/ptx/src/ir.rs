@@ -1,0 +1,313 @@
+//! A module as typed data. Names are resolved: operands hold indices, spans are kept beside (see `Parsed`).
+
+use crate::forms::{self, Form, Op, UnknownForm};
+use crate::types::{Space, Target, Type, Version};
+use std::ops::{Index, IndexMut};
+
+macro_rules! indices {
+    ($($(#[$about:meta])* $name:ident into $container:ident.$field:ident: $item:ty;)*) => { $(
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl Index<$name> for $container {
+            type Output = $item;
+            fn index(&self, index: $name) -> &$item {
+                &self.$field[index.0 as usize]
+            }
+        }
+        impl IndexMut<$name> for $container {
+            fn index_mut(&mut self, index: $name) -> &mut $item {
+                &mut self.$field[index.0 as usize]
+            }
+        }
+    )* };
+}
+
+indices! {
+    RegisterId into Function.registers: Register;
+    LabelId into Function.labels: Label;
+    ScopeId into Function.scopes: Scope;
+    ParameterId into Function.parameters: Parameter;
+    /// A variable that a function declares.
+    LocalId into Function.variables: Variable;
+    /// A statement of a function's body.
+    StatementId into Function.body: Statement;
+    /// A variable of the module.
+    GlobalId into Module.variables: Variable;
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Module {
+    pub version: Version,
+    pub target: Target,
+    /// Files that `.loc` lines name, by their number.
+    pub files: Vec<(u32, String)>,
+    pub variables: Vec<Variable>,
+    pub functions: Vec<Function>,
+}
+
+/// A kernel entry.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Function {
+    pub name: String,
+    pub visible: bool,
+    pub parameters: Vec<Parameter>,
+    pub tuning: Vec<Tuning>,
+    pub registers: Vec<Register>,
+    pub variables: Vec<Variable>,
+    pub labels: Vec<Label>,
+    /// Nested `{ }` blocks; the first is the body itself.
+    pub scopes: Vec<Scope>,
+    pub body: Vec<Statement>,
+}
+
+/// What a kernel's author promises or asks for about its launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tuning {
+    MaxThreads([u32; 3]),
+    RequiredThreads([u32; 3]),
+    MinBlocksPerProcessor(u32),
+    MaxRegisters(u32),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    pub name: String,
+    pub ty: Type,
+    /// In bytes; the type's own size unless written.
+    pub align: u32,
+    /// Elements of an array passed by value.
+    pub count: Option<u32>,
+    /// `.ptr .global .align 16`: what a pointer parameter points to.
+    pub pointer: Option<(Option<Space>, u32)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Register {
+    pub name: String,
+    pub ty: Type,
+    pub scope: ScopeId,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    pub name: String,
+    pub space: Space,
+    pub ty: Type,
+    pub align: u32,
+    pub size: VariableSize,
+    pub init: Vec<Immediate>,
+    pub scope: ScopeId,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VariableSize {
+    Scalar,
+    Array(u32),
+    /// `extern .shared name[]`: its size is the launch's business.
+    Dynamic,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Label {
+    pub name: String,
+    pub scope: ScopeId,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    pub parent: ScopeId,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Statement {
+    Label(LabelId),
+    Instruction(Instruction),
+    /// `.loc file line column`: the source line of what follows.
+    Location {
+        file: u32,
+        line: u32,
+        column: u32,
+    },
+    Pragma(String),
+    Open(ScopeId),
+    Close,
+}
+
+#[derive(Clone, Debug)]
+pub struct Instruction {
+    pub guard: Option<Guard>,
+    pub form: &'static Form,
+    /// What was chosen for each slot of the form's spelling, without the dot.
+    pub modifiers: Vec<Option<&'static str>>,
+    pub operands: Vec<Operand>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    pub register: RegisterId,
+    pub negated: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operand {
+    Register(RegisterId),
+    /// `!%p`: a negated predicate.
+    Not(RegisterId),
+    Immediate(Immediate),
+    Special(&'static str),
+    Symbol(Symbol),
+    /// `[base+offset]`.
+    Address(Address),
+    /// `[map, {coordinates}]`.
+    TensorAddress(Address, Vec<Operand>),
+    Vector(Vec<Operand>),
+    /// `%d|%p`: two results.
+    Pair(Box<Operand>, Box<Operand>),
+    Label(LabelId),
+    /// `_`: a result nobody wants.
+    Sink,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Address {
+    pub base: AddressBase,
+    pub offset: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AddressBase {
+    Register(RegisterId),
+    Symbol(Symbol),
+    Absolute,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Symbol {
+    Parameter(ParameterId),
+    Local(LocalId),
+    Global(GlobalId),
+}
+
+/// A number as written; its width is the instruction's business.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Immediate {
+    Integer(i128),
+    /// The bits of `0f3F800000`.
+    Float(u32),
+    /// The bits of `0d3FF0000000000000`, or of a decimal fraction.
+    Double(u64),
+}
+
+/// `%tid.x` and its kin: name and type.
+pub const SPECIAL_REGISTERS: &[(&str, Type)] = &[
+    ("%tid.x", Type::U32),
+    ("%tid.y", Type::U32),
+    ("%tid.z", Type::U32),
+    ("%ntid.x", Type::U32),
+    ("%ntid.y", Type::U32),
+    ("%ntid.z", Type::U32),
+    ("%ctaid.x", Type::U32),
+    ("%ctaid.y", Type::U32),
+    ("%ctaid.z", Type::U32),
+    ("%nctaid.x", Type::U32),
+    ("%nctaid.y", Type::U32),
+    ("%nctaid.z", Type::U32),
+    ("%laneid", Type::U32),
+    ("%warpid", Type::U32),
+    ("%nwarpid", Type::U32),
+    ("%lanemask_eq", Type::U32),
+    ("%lanemask_le", Type::U32),
+    ("%lanemask_lt", Type::U32),
+    ("%lanemask_ge", Type::U32),
+    ("%lanemask_gt", Type::U32),
+    ("%dynamic_smem_size", Type::U32),
+    ("%total_smem_size", Type::U32),
+];
+
+impl Module {
+    pub fn function(&self, name: &str) -> Option<&Function> {
+        self.functions.iter().find(|function| function.name == name)
+    }
+}
+
+impl Function {
+    /// Instructions with their place in the body.
+    pub fn instructions(&self) -> impl Iterator<Item = (StatementId, &Instruction)> {
+        self.body.iter().enumerate().filter_map(|(index, statement)| match statement {
+            Statement::Instruction(instruction) => Some((StatementId(index as u32), instruction)),
+            _ => None,
+        })
+    }
+
+    /// The `.loc` that covers a statement: the last one before it.
+    pub fn location(&self, statement: StatementId) -> Option<(u32, u32, u32)> {
+        self.body[..=statement.0 as usize].iter().rev().find_map(|statement| match statement {
+            Statement::Location { file, line, column } => Some((*file, *line, *column)),
+            _ => None,
+        })
+    }
+}
+
+impl Instruction {
+    /// The instruction that `mnemonic` spells, if the table has it and these operands fit it.
+    pub fn new(mnemonic: &str, operands: Vec<Operand>) -> Result<Instruction, UnknownForm> {
+        let (form, modifiers) = forms::select(mnemonic, &operands)?;
+        Ok(Instruction { guard: None, form, modifiers, operands })
+    }
+
+    pub fn op(&self) -> Op {
+        self.form.op
+    }
+
+    /// The mnemonic in the table's order of modifiers.
+    pub fn mnemonic(&self) -> String {
+        self.form.spelling.print(&self.modifiers)
+    }
+
+    /// Is this modifier present (spelled without the dot)?
+    pub fn has(&self, modifier: &str) -> bool {
+        self.modifiers.iter().flatten().any(|chosen| *chosen == modifier)
+    }
+
+    /// The first of `choices` that is present.
+    pub fn choice<'a>(&self, choices: &[&'a str]) -> Option<&'a str> {
+        choices.iter().copied().find(|choice| self.has(choice))
+    }
+
+    /// The types in the mnemonic, in order: `cvt.rn.f16.f32` has f16 and f32.
+    pub fn types(&self) -> impl Iterator<Item = Type> {
+        let slots = self.form.spelling.slots().iter().zip(&self.modifiers);
+        slots.filter(|(slot, _)| slot.is_type()).filter_map(|(_, chosen)| chosen.and_then(|text| text.parse().ok()))
+    }
+
+    /// The first type in the mnemonic.
+    pub fn ty(&self) -> Option<Type> {
+        self.types().next()
+    }
+
+    /// The state space in the mnemonic; none means a generic address.
+    pub fn space(&self) -> Option<Space> {
+        self.modifiers.iter().flatten().find_map(|text| text.split("::").next()?.parse().ok())
+    }
+
+    /// How many elements `.v2`, `.v4`, `.x4` ask for; one without.
+    pub fn count(&self) -> u32 {
+        self.form
+            .spelling
+            .variable('V', &self.modifiers)
+            .or(self.form.spelling.variable('X', &self.modifiers))
+            .unwrap_or(1)
+    }
+}
+
+/// Same form, same choices, same operands.
+impl PartialEq for Instruction {
+    fn eq(&self, other: &Instruction) -> bool {
+        self.guard == other.guard
+            && std::ptr::eq(self.form, other.form)
+            && self.modifiers == other.modifiers
+            && self.operands == other.operands
+    }
+}
