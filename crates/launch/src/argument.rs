@@ -100,7 +100,8 @@ fn split_list(text: &str) -> Vec<&str> {
 fn add(recipe: &mut Recipe, text: &str) -> Result<Argument, Fault> {
     let form = "expected NAME=TYPE[SHAPE]:INIT, NAME=TYPE:VALUE or NAME=null";
     let start = Spot::at(0);
-    let (name, value) = text.split_once('=').ok_or_else(|| Fault::new(start, format!("`{text}` has no `=`: {form}")))?;
+    let (name, value) =
+        text.split_once('=').ok_or_else(|| Fault::new(start, format!("`{text}` has no `=`: {form}")))?;
     if !is_name(name) {
         return Err(Fault::new(start, format!("`{name}` is no name: {form}")));
     }
@@ -182,10 +183,10 @@ mod tests {
     #[test]
     fn failures_show_the_flag() {
         let failure = |text: &str| recipe(&[text]).unwrap_err();
-        insta::assert_snapshot!(failure("x"), @"");
-        insta::assert_snapshot!(failure("x=f33[4]"), @"");
-        insta::assert_snapshot!(failure("x=f32[4+]"), @"");
-        insta::assert_snapshot!(failure("x=f32"), @"");
-        insta::assert_snapshot!(failure("x=f32[4]:random"), @"");
+        insta::assert_snapshot!(failure("x"), @"--arg:1:1: `x` has no `=`: expected NAME=TYPE[SHAPE]:INIT, NAME=TYPE:VALUE or NAME=null");
+        insta::assert_snapshot!(failure("x=f33[4]"), @"--arg:1:3: unknown type `f33`: expected one of u8 u16 u32 u64 s8 s16 s32 s64 f16 bf16 f32 f64 e4m3 e5m2");
+        insta::assert_snapshot!(failure("x=f32[4+]"), @"--arg:1:9: expected a number, a name or `(`, found the end of the expression");
+        insta::assert_snapshot!(failure("x=f32"), @"--arg:1:1: `x=f32` has no value: expected NAME=TYPE[SHAPE]:INIT, NAME=TYPE:VALUE or NAME=null");
+        insta::assert_snapshot!(failure("x=f32[4]:random"), @"--arg:1:10: unknown init `random`: expected normal(sigma), normal(sigma, seed), zeros, ramp, const(v) or poison");
     }
 }

@@ -196,8 +196,7 @@ mod tests {
 
     fn bytes(element: Element, count: u64, init: resolved::Init) -> Vec<u8> {
         let bytes = count * element.bytes() as u64;
-        let buffer =
-            resolved::Buffer { name: "x".into(), element, shape: vec![count], bytes, init, expectation: None };
+        let buffer = resolved::Buffer { name: "x".into(), element, shape: vec![count], bytes, init, expectation: None };
         fill(&buffer, 0, Path::new("")).unwrap()
     }
 
@@ -205,7 +204,7 @@ mod tests {
     fn the_same_bits_on_every_machine() {
         let init = resolved::Init::Normal { sigma: 1.0, seed: None };
         let first: Vec<u8> = bytes(Element::F32, 64, init.clone());
-        insta::assert_snapshot!(crate::hash::hex(&first), @"");
+        insta::assert_snapshot!(crate::hash::hex(&first), @"e878e9cb9315c606c43da0770c488a340d47c8867d23121128c9738b7a457af8");
         assert_eq!(bytes(Element::F32, 64, init), first);
     }
 
@@ -227,7 +226,8 @@ mod tests {
 
     #[test]
     fn texts_read_back() {
-        for text in ["normal(1.0)", "normal(0.5, n+1)", "zeros", "ramp", "const(3)", "const(-0.5)", "const(n*2)", "poison"]
+        for text in
+            ["normal(1.0)", "normal(0.5, n+1)", "zeros", "ramp", "const(3)", "const(-0.5)", "const(n*2)", "poison"]
         {
             let init = Init::parse(text).unwrap();
             assert_eq!(init.to_string(), text);
@@ -237,8 +237,8 @@ mod tests {
     #[test]
     fn failures_say_what_is_expected() {
         let failure = |text: &str| Init::parse(text).unwrap_err().message;
-        insta::assert_snapshot!(failure("uniform(1)"), @"");
-        insta::assert_snapshot!(failure("normal(-1.0)"), @"");
-        insta::assert_snapshot!(failure("normal(1.0, 2 +)"), @"");
+        insta::assert_snapshot!(failure("uniform(1)"), @"unknown init `uniform(1)`: expected normal(sigma), normal(sigma, seed), zeros, ramp, const(v) or poison");
+        insta::assert_snapshot!(failure("normal(-1.0)"), @"sigma is `-1.0` in `normal(-1.0)`: expected a number that is not negative");
+        insta::assert_snapshot!(failure("normal(1.0, 2 +)"), @"expected a number, a name or `(`, found the end of the expression");
     }
 }

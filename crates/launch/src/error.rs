@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::source::Spot;
 
 /// Every error of this crate.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// The recipe does not read or does not add up.
     #[error("{}{message}", Prefix(place))]
@@ -32,6 +32,9 @@ pub enum Error {
         /// How many elements differ, and the first of them.
         message: String,
     },
+    /// The PTX does not read.
+    #[error(transparent)]
+    Ptx(#[from] ptx::Diagnostics),
 }
 
 /// A line and column, both counted from one.

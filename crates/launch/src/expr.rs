@@ -275,7 +275,8 @@ impl Parser<'_> {
     fn integer(&mut self) -> Result<Expr, Fault> {
         let spot = self.spot();
         let digits = self.run(|c| c.is_ascii_digit() || c == '_').replace('_', "");
-        let value = digits.parse().map_err(|_| Fault::new(spot, format!("integer {digits} does not fit in 128 bits")))?;
+        let value =
+            digits.parse().map_err(|_| Fault::new(spot, format!("integer {digits} does not fit in 128 bits")))?;
         Ok(Expr { node: Node::Integer(value), spot })
     }
 

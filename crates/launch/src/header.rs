@@ -105,10 +105,12 @@ mod tests {
 
     #[test]
     fn errors_point_into_the_ptx() {
-        let failure = |text: &str| read("case.ptx", text).and_then(|recipe| recipe.unwrap().resolve(&Default::default())).unwrap_err();
-        insta::assert_snapshot!(failure("// é\n//@ [lett]\n"), @"");
-        insta::assert_snapshot!(failure("//@ [let]\n//@ n = \n"), @"");
-        insta::assert_snapshot!(failure(&CASE.replace("\"n\"", "\"n * m\"")), @"");
-        insta::assert_snapshot!(failure(".version 8.0\n  //@ [let]\n"), @"");
+        let failure = |text: &str| {
+            read("case.ptx", text).and_then(|recipe| recipe.unwrap().resolve(&Default::default())).unwrap_err()
+        };
+        insta::assert_snapshot!(failure("// é\n//@ [lett]\n"), @"case.ptx:2:6: unknown key `lett` in the recipe: did you mean `let`?");
+        insta::assert_snapshot!(failure("//@ [let]\n//@ n = \n"), @"case.ptx:2:9: not valid TOML: string values must be quoted, expected literal string");
+        insta::assert_snapshot!(failure(&CASE.replace("\"n\"", "\"n * m\"")), @"case.ptx:8:19: unknown name `m`: did you mean `n`?");
+        insta::assert_snapshot!(failure(".version 8.0\n  //@ [let]\n"), @"case.ptx:2:3: recipe line after the first statement: move it to the head of the file");
     }
 }

@@ -27,6 +27,7 @@
 //! ```
 
 pub mod argument;
+pub mod backend;
 pub mod buffer;
 pub mod contract;
 pub mod element;
@@ -34,8 +35,10 @@ mod error;
 pub mod expectation;
 mod expr;
 mod files;
+pub mod finding;
 pub mod hash;
 pub mod header;
+mod kernel;
 mod memory;
 mod npy;
 mod print;
@@ -48,10 +51,13 @@ mod source;
 pub mod tensor_map;
 mod toml_table;
 
+pub use backend::Backend;
 pub use contract::AttentionContract;
 pub use element::Element;
-pub use error::{Error, Fault};
-pub use expr::Expr;
+pub use error::{Error, Fault, Place};
+pub use expr::{Expr, Names};
+pub use finding::Finding;
+pub use kernel::Kernel;
 pub use memory::{BufferMemory, Memory};
 pub use recipe::{Argument, Buffer, Launch, Recipe};
 pub use resolve::Limits;

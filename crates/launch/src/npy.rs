@@ -104,9 +104,9 @@ mod tests {
         let content = file(HEADER, &[1, 0, 2, 0]);
         assert_eq!(data(content.clone(), Element::S16, &[2, 1]).unwrap(), [1, 0, 2, 0]);
         let failure = |element, shape: &[u64]| data(content.clone(), element, shape).unwrap_err();
-        insta::assert_snapshot!(failure(Element::F32, &[2, 1]), @"");
-        insta::assert_snapshot!(failure(Element::S16, &[2]), @"");
-        insta::assert_snapshot!(data(file(HEADER, &[1]), Element::S16, &[2, 1]).unwrap_err(), @"");
+        insta::assert_snapshot!(failure(Element::F32, &[2, 1]), @"array has type `<i2`: expected `<f4` for f32");
+        insta::assert_snapshot!(failure(Element::S16, &[2]), @"array has shape (2, 1): expected [2]");
+        insta::assert_snapshot!(data(file(HEADER, &[1]), Element::S16, &[2, 1]).unwrap_err(), @"data has 1 bytes: expected 4");
     }
 
     #[test]

@@ -18,9 +18,9 @@ impl Random {
     /// A generator for a named buffer under a common seed, so that buffers differ from each other.
     pub(crate) fn named(name: &str, seed: u64) -> Random {
         // FNV-1a.
-        let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
-        });
+        let hash = name
+            .bytes()
+            .fold(0xCBF2_9CE4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3));
         Random::new(hash ^ Random::new(seed).next())
     }
 

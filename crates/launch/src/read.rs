@@ -35,6 +35,7 @@ fn read(root: &Table) -> Result<Recipe, Fault> {
         source: Source::default(),
     };
     check_buffer_names(&recipe)?;
+    root.optional("attention", |item| check_attention_names(&recipe, item.spot()))?;
     Ok(recipe)
 }
 
@@ -52,7 +53,8 @@ fn lets(item: Item) -> Result<Vec<(String, Expr)>, Fault> {
 
 /// Whether expressions can refer to the word.
 pub(crate) fn is_name(word: &str) -> bool {
-    word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && word.chars().next().is_some_and(|c| !c.is_ascii_digit())
+    word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && word.chars().next().is_some_and(|c| !c.is_ascii_digit())
 }
 
 fn buffers(item: Item) -> Result<Vec<Buffer>, Fault> {
@@ -105,7 +107,8 @@ fn check_expectation(table: &Table, buffer: &Buffer) -> Result<(), Fault> {
     }
     let hashed = matches!(buffer.expect, Some(Expect::Hash(_)));
     if hashed && (buffer.expect_type.is_some() || buffer.tolerance != Tolerance::Exact) {
-        let message = format!("{} expects a hash, which is always exact: remove `expect_type` and `tolerance`", table.name);
+        let message =
+            format!("{} expects a hash, which is always exact: remove `expect_type` and `tolerance`", table.name);
         return Err(Fault::new(table.spot, message));
     }
     Ok(())
@@ -176,7 +179,8 @@ fn wrong_kinds(table: &Table, kinds: &[&str], extra: &str) -> Fault {
     if let [first, second, ..] = kinds {
         return Fault::new(table.spot, format!("{} is both `{first}` and `{second}`: keep one", table.name));
     }
-    let words: Vec<&str> = ["buffer", "null", "map", "bytes"].into_iter().chain(Element::all().map(Element::name)).collect();
+    let words: Vec<&str> =
+        ["buffer", "null", "map", "bytes"].into_iter().chain(Element::all().map(Element::name)).collect();
     let slip = table.entries().into_iter().filter(|entry| entry.0 != extra);
     let near = slip.filter_map(|(key, spot, _)| Some((key, spot, nearest(key, words.iter().copied())?))).next();
     match near {
@@ -252,7 +256,9 @@ fn scale(item: Item) -> Result<Scale, Fault> {
 fn layout(table: &Table) -> Result<Layout, Fault> {
     match (table.get("layout"), table.get("strides")) {
         (Some(_), Some(strides)) => Err(strides.fault("[attention] has both `layout` and `strides`: remove one")),
-        (None, None) => Err(Fault::new(table.spot, "[attention] has no `layout`: add layout = \"bhsd\" or \"bshd\", or strides")),
+        (None, None) => {
+            Err(Fault::new(table.spot, "[attention] has no `layout`: add layout = \"bhsd\" or \"bshd\", or strides"))
+        }
         (None, Some(item)) => strides(item),
         (Some(item), None) => match item.string()? {
             "bhsd" => Ok(Layout::Bhsd),
@@ -316,6 +322,22 @@ fn check_buffer_names(recipe: &Recipe) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+fn check_attention_names(recipe: &Recipe, spot: Spot) -> Result<(), Fault> {
+    let Some(attention) = &recipe.attention else { return Ok(()) };
+    let buffers = [&attention.q, &attention.k, &attention.v, &attention.o];
+    if let Some(name) = buffers.into_iter().chain(&attention.lse).find(|name| recipe.buffer(name).is_none()) {
+        return Err(unknown_buffer(recipe, name, spot));
+    }
+    let Some(scale) = &attention.scale else { return Ok(()) };
+    let args = || recipe.launches.iter().flat_map(|launch| &launch.args).filter_map(|arg| arg.name.as_deref());
+    if args().any(|name| name == scale.arg) {
+        return Ok(());
+    }
+    let help =
+        nearest(&scale.arg, args()).map_or("give one that name".into(), |near| format!("did you mean `{near}`?"));
+    Err(Fault::new(spot, format!("no argument has the name `{}`: {help}", scale.arg)))
 }
 
 /// The value itself and those patched into it.

@@ -40,7 +40,6 @@ macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $what:literal { $first:ident $first_text:literal, $($variant:ident $text:literal),* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-        #[expect(missing_docs, reason = "each is the driver's mode of that name")]
         pub enum $name { #[default] $first, $($variant),* }
 
         impl FromStr for $name {

@@ -158,7 +158,8 @@ impl<'a> Item<'a> {
     pub(crate) fn number(self) -> Result<Number, Fault> {
         match self.value.get_ref() {
             DeValue::Float(value) => {
-                let parsed = value.as_str().parse().map_err(|_| self.fault(format!("cannot read the float {value}")))?;
+                let parsed =
+                    value.as_str().parse().map_err(|_| self.fault(format!("cannot read the float {value}")))?;
                 Ok(Number::Float(Float(parsed)))
             }
             DeValue::String(text) => Number::parse_at(text, self.content_spot()),
