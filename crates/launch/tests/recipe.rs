@@ -1,5 +1,7 @@
 //! The recipe reader as a user meets it: what it accepts, what it says when it refuses, and that it never panics.
 
+use launch::resolved::Placement;
+use launch::tensor_map::ResolvedMap;
 use launch::{Kernel, Limits, Memory, Recipe, header};
 use proptest::prelude::*;
 
@@ -222,6 +224,55 @@ fn poison_counts_as_never_written() {
     assert!(!memory.buffer("a").unwrap().initialised);
     assert!(memory.buffer("b").unwrap().initialised);
     assert_eq!(memory.buffer("a").unwrap().bytes, 0x7FA5_A5A5u32.to_le_bytes());
+}
+
+#[test]
+fn nesting_is_refused_before_the_stack_ends() {
+    let deep = 100_000;
+    let brackets = format!("[let]\nn = {}", "[".repeat(deep));
+    let tables = format!("n = {}", "{ a = ".repeat(deep));
+    let dotted = format!("[{}a]\nn = 1\n", "a.".repeat(deep));
+    let key = format!("{}a = 1\n", "a.".repeat(deep));
+    let sum = format!("[let]\nn = \"{}1\"\n", "1+".repeat(deep));
+    for text in [brackets, tables, dotted, key, sum] {
+        assert!(Recipe::parse("kernel.toml", &text).is_err());
+    }
+}
+
+/// Puts buffers at round addresses and has no tensor maps.
+struct Rack;
+
+impl Placement for Rack {
+    type Error = String;
+
+    fn address(&mut self, buffer: usize) -> Result<u64, String> {
+        Ok(0x1000 * (buffer as u64 + 1))
+    }
+
+    fn map(&mut self, map: &ResolvedMap) -> Result<[u8; 128], String> {
+        Err(format!("no map of {}", map.buffer))
+    }
+}
+
+#[test]
+fn arguments_become_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernel.toml");
+    std::fs::write(folder.path().join("params.bin"), [7u8; 32]).unwrap();
+    let recipe = Recipe::parse(path.to_str().unwrap(), FULL).unwrap();
+    let resolved = recipe.resolve(&Limits::default()).unwrap();
+    let bytes = |index: usize| resolved.launches[0].args[index].value.bytes(&mut Rack);
+    assert_eq!(bytes(0).unwrap(), (0x1000u64 + 2 * 513).to_le_bytes());
+    assert_eq!(bytes(1).unwrap(), 1024u32.to_le_bytes());
+    assert_eq!(bytes(2).unwrap(), 0.125f32.to_le_bytes());
+    assert_eq!(bytes(3).unwrap(), [0; 8]);
+    assert_eq!(bytes(4).unwrap(), [0xFF]);
+    assert_eq!(bytes(8), Err("no map of 0".to_string()));
+    let patched = bytes(9).unwrap();
+    assert_eq!(patched[..16], [7; 16]);
+    assert_eq!(patched[16..24], 0x1000u64.to_le_bytes());
+    assert_eq!(patched[24..28], 513u32.to_le_bytes());
+    assert_eq!(patched[28..], [7; 4]);
 }
 
 /// One edit of a text: a span replaced by a piece of another place or by hostile words.
