@@ -28,7 +28,7 @@ pub fn read(name: &str, text: &str) -> Result<Option<Recipe>, Error> {
 }
 
 /// The header with everything but TOML replaced by spaces, so that offsets in it are offsets in the file.
-fn blank_out(text: &str) -> Result<String, Fault> {
+pub(crate) fn blank_out(text: &str) -> Result<String, Fault> {
     let mut toml = String::new();
     let mut offset = 0;
     let mut leading = true;

@@ -30,6 +30,7 @@ pub mod argument;
 pub mod backend;
 pub mod buffer;
 pub mod contract;
+pub mod cure;
 pub mod element;
 mod error;
 pub mod expectation;

@@ -2,7 +2,7 @@
 
 use launch::resolved::Placement;
 use launch::tensor_map::ResolvedMap;
-use launch::{Kernel, Limits, Memory, Recipe, header};
+use launch::{Kernel, Limits, Memory, Recipe, cure, header};
 use proptest::prelude::*;
 
 /// Every key of the grammar.
@@ -322,7 +322,9 @@ proptest! {
     fn mutated_headers_never_panic(edits in edits()) {
         let header = Recipe::parse("kernel.toml", SMALL).unwrap().to_header();
         let ptx = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 x, .param .u32 n) { ret; }\n";
-        let text = mutate(&format!("{header}{ptx}"), &edits);
+        let cures = "//@ fix launch.0.block = [64, 1, 1]\n//@ fix: ret;\n";
+        let text = mutate(&format!("{header}{cures}{ptx}"), &edits);
+        let _ = cure::cured("case.ptx", &text);
         if let Ok(kernel) = Kernel::parse("case.ptx", &text) {
             let _ = kernel.resolve(&LIMITS);
             let again = header::read("again.ptx", &kernel.recipe.to_header()).unwrap();
