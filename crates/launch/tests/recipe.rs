@@ -177,6 +177,10 @@ fn expectations_judge() {
     assert_eq!(checked("f32", "const(inf)", "[inf, inf, inf, inf]", "2ulp"), Ok(()));
     assert_eq!(checked("f32", "const(inf)", "[inf, inf, inf, inf]", "rel_l2(1e-3)"), Ok(()));
     assert!(checked("f32", "const(inf)", "[inf, -inf, inf, inf]", "rel_l2(1e-3)").is_err());
+    for tolerance in ["exact", "9ulp", "abs(9.0)", "rel_l2(9.0)"] {
+        let nan = checked("f32", "const(nan)", "[nan, nan, nan, nan]", tolerance);
+        assert!(nan.unwrap_err().contains("4 of 4 elements differ"), "{tolerance}");
+    }
     let failure = |kind, init, expect, tolerance| checked(kind, init, expect, tolerance).unwrap_err();
     insta::assert_snapshot!(failure("f32", "ramp", "[0.0, 1.0, 5.0, 6.0]", "exact"), @"buffer `x`: 2 of 4 elements differ (exact), first at [1, 0]: expected 5.0 (0x4014000000000000), found 2.0 (0x40000000)");
     insta::assert_snapshot!(failure("s16", "ramp", "[0, 1, 2, -3]", "exact"), @"buffer `x`: 1 of 4 elements differ (exact), first at [1, 1]: expected -3, found 3");
@@ -200,6 +204,8 @@ fn hashes_judge_bytes() {
     };
     assert!(check("9834876dcfb05cb167a5c24953eba58c4ac89b1adf57f28f2f9d09af107ee8f0").is_ok());
     assert!(check(&"0".repeat(64)).unwrap_err().to_string().contains("found sha256:9834876d"));
+    let tolerant = format!("{}tolerance = \"2ulp\"\n", text(&"0".repeat(64)));
+    assert!(Recipe::parse("kernel.toml", &tolerant).unwrap_err().to_string().contains("which is always exact"));
     assert!(check("beef").unwrap_err().to_string().contains("is no SHA-256"));
 }
 
