@@ -43,7 +43,10 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
         let launches: u64 =
             sanitized.runs.iter().flat_map(|(_, run, _)| &run.witness).map(|w| u64::from(w.count)).sum();
         let findings = sanitized.findings.len();
-        println!("{findings} findings; {launches} launches ran under {} schedules", seeds.len());
+        let counted = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+        let schedules = counted(seeds.len() as u64, "schedule", "schedules");
+        let launches = counted(launches, "launch", "launches");
+        println!("{}; {launches} ran under {schedules}", counted(findings as u64, "finding", "findings"));
     }
     Ok(Exit::of_findings(!sanitized.findings.is_empty()))
 }

@@ -30,6 +30,7 @@ pub fn watch(block: &mut Block, at: At, id: u32, threads: Option<u32>, aligned: 
         .or_else(|| divided(block, at, id).filter(|_| aligned));
     if let Some(report) = report {
         block.findings.add(report);
+        block.misused_barrier = true;
     }
 }
 
@@ -67,7 +68,8 @@ fn other_count(block: &Block, at: At, id: u32, threads: Option<u32>) -> Option<R
     let [(first, before), (second, after)] = sides;
     let message = format!("barrier {id} is met with {after} threads here and with {before} elsewhere");
     let label = |at: At, count: u32| {
-        block.actor(at, &format!("{} expects {count} threads", words::who(block, at.warp, at.mask)))
+        let expect = words::verb(at.mask.count_ones(), "expects", "expect");
+        block.actor(at, &format!("{} {expect} {count} threads", words::who(block, at.warp, at.mask)))
     };
     let report = Report::new(&CHECK, message, label(second, after)).first(label(first, before));
     Some(report.help(format!("write one count for everybody who meets at barrier {id}, or use two barriers")))

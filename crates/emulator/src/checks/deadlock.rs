@@ -18,8 +18,11 @@ use crate::machine::{Block, State};
 pub const CHECK: Check = Check::error("deadlock", include_str!("deadlock.rs"));
 
 /// Reports the waiting lanes whose instruction comes first in the text, and what they wait for; whoever waits
-/// elsewhere is the other side.
+/// elsewhere is the other side. Behind a barrier that was used wrongly it is no news that nobody can go on.
 pub fn report(block: &mut Block) {
+    if block.misused_barrier {
+        return;
+    }
     let mut waiting = waiting(block);
     waiting.sort_by_key(|(at, _)| (at.statement, at.warp, at.mask));
     let Some((at, state)) = waiting.first().copied() else { return };
@@ -27,12 +30,22 @@ pub fn report(block: &mut Block) {
         State::Barrier(id) => format!("nobody can go on: {}", barrier_sentence(block, id)),
         State::Gathering(members) => {
             let absent = block.warps[at.warp].live & members & !at.mask;
-            format!("nobody can go on: {} {} not come", words::who(block, at.warp, absent), do_or_does(absent))
+            format!(
+                "nobody can go on: {} {} not come",
+                words::who(block, at.warp, absent),
+                words::verb(absent.count_ones(), "does", "do")
+            )
         }
         State::Ready | State::Joining => return,
     };
     let other = waiting.iter().find(|(other, _)| other.statement != at.statement);
-    let label = |at: At| format!("{} {} here for ever", words::who(block, at.warp, at.mask), wait_or_waits(at.mask));
+    let label = |at: At| {
+        format!(
+            "{} {} here for ever",
+            words::who(block, at.warp, at.mask),
+            words::verb(at.mask.count_ones(), "waits", "wait")
+        )
+    };
     let other = other.map(|(other, _)| block.actor(*other, &label(*other)));
     let help = "let as many threads come as the instruction expects, on every path";
     let report = Report::new(&CHECK, message, block.actor(at, &label(at))).first(other).help(help);
@@ -59,22 +72,12 @@ fn barrier_sentence(block: &Block, id: u32) -> String {
         let (_, statement, _) = block.whereabouts(*warp).next()?;
         Some(format!("; warp {warp} waits at line {}", block.findings.line(statement)))
     });
-    let exited = match gone.len() {
-        0 => String::new(),
-        1 => format!("; {} has exited", words::warps(&gone)),
-        _ => format!("; {} have exited", words::warps(&gone)),
-    };
-    let verb = if come.len() == 1 { "has" } else { "have" };
+    let have = |warps: &[usize]| words::verb(warps.len() as u32, "has", "have");
+    let exited =
+        if gone.is_empty() { String::new() } else { format!("; {} {} exited", words::warps(&gone), have(&gone)) };
+    let verb = have(&come);
     let stuck: String = stuck.collect();
     format!("barrier {id} needs {expected} threads, and only {} {verb} come{exited}{stuck}", words::warps(&come))
-}
-
-fn do_or_does(mask: u32) -> &'static str {
-    if mask.count_ones() == 1 { "does" } else { "do" }
-}
-
-fn wait_or_waits(mask: u32) -> &'static str {
-    if mask.count_ones() == 1 { "waits" } else { "wait" }
 }
 
 /// `range`: the first and the last statement that a warp executed of late.
@@ -82,17 +85,10 @@ pub fn report_budget(block: &mut Block, budget: u64, warp: usize, (first, last):
     let mask = block.warps[warp].live;
     let back = block.findings.loop_around(first, last);
     let statement = back.unwrap_or(first);
+    let who = words::who(block, warp, mask);
     let label = match back {
-        Some(_) => format!(
-            "{} {} back for ever",
-            words::who(block, warp, mask),
-            if mask.count_ones() == 1 { "goes" } else { "go" }
-        ),
-        None => format!(
-            "{} still {} here",
-            words::who(block, warp, mask),
-            if mask.count_ones() == 1 { "runs" } else { "run" }
-        ),
+        Some(_) => format!("{who} {} back for ever", words::verb(mask.count_ones(), "goes", "go")),
+        None => format!("{who} still {} here", words::verb(mask.count_ones(), "runs", "run")),
     };
     let message = format!("the kernel does not end within {budget} instructions");
     let second = block.actor(At { warp, fragment: 0, mask, statement }, &label);

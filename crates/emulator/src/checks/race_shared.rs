@@ -90,11 +90,19 @@ fn carried(block: &Block, fault: &Fault, release: &Release) -> String {
     let what = format!("`{}` at line {}", block.findings.text(release.site.0), block.findings.line(release.site.0));
     match release.reach {
         Reach::NotJoined => {
-            format!("{what} releases what warp {first} did, and warp {second} had not joined it before its own access")
+            format!("a barrier for both: {what} releases what warp {first} did, and warp {second} had not joined it")
         }
-        Reach::ArrivedOnly => format!("warp {second} arrives at {what} and does not wait there"),
-        Reach::FirstAbsent => format!("lane {} of warp {first} does not take part in {what}", fault.first.lane),
-        Reach::TooLate => format!("{what} is the first to release what warp {first} did: too late for warp {second}"),
+        Reach::ArrivedOnly => {
+            format!(
+                "a barrier that warp {second} waits at: it only arrives where {what} releases what warp {first} did"
+            )
+        }
+        Reach::FirstAbsent => {
+            format!("a barrier for both: lane {} of warp {first} does not take part in {what}", fault.first.lane)
+        }
+        Reach::TooLate => {
+            format!("a barrier in time: {what} releases what warp {first} did, too late for warp {second}")
+        }
     }
 }
 
@@ -103,6 +111,9 @@ fn help(block: &Block, fault: &Fault) -> String {
     let between = block.findings.barrier_between(first, second);
     let repeats = block.findings.loop_around(first, second);
     let copies_first = matches!(order::sides(fault)[0].agent, Agent::Copy(_));
+    if let Some(wait) = wait_line(block, fault) {
+        return format!("emit `bar.sync 0` in every warp after the wait at line {wait} and before (2)");
+    }
     match repeats {
         Some(back) if between => {
             let line = block.findings.line(back);

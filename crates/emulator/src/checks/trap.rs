@@ -19,7 +19,8 @@ use crate::machine::Block;
 pub const CHECK: Check = Check::error("trap", include_str!("trap.rs"));
 
 pub fn report(block: &mut Block, at: At) {
-    let message = format!("`trap` is executed by {}", words::who(block, at.warp, at.mask));
+    let text = block.findings.text(at.statement);
+    let message = format!("`{text}` is executed by {}", words::who(block, at.warp, at.mask));
     let second = block.actor(at, "the kernel stops here");
     let help = "find out why the guard of this `trap` holds, or why control comes here";
     block.findings.add(Report::new(&CHECK, message, second).help(help));

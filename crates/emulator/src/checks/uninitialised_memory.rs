@@ -26,7 +26,7 @@ pub type UnwrittenReads = BTreeMap<(u32, Accessed), Read>;
 #[derive(Clone, Copy, Debug)]
 pub struct Read {
     at: At,
-    bytes: u32,
+    bytes: usize,
     count: u64,
 }
 
@@ -37,8 +37,7 @@ pub fn watch(block: &mut Block, at: At, access: &Access, accessed: &[Accessed; 3
 /// Each lane reads as many bytes as its size says.
 pub fn watch_copy(block: &mut Block, at: At, accessed: &[Accessed; 32], sizes: &[u32; 32]) {
     for lane in lanes(at.mask) {
-        let (place, bytes) = (accessed[lane], sizes[lane]);
-        if block.first_unwritten(place, bytes as usize).is_some() {
+        if let Some((place, bytes)) = block.first_unwritten(accessed[lane], sizes[lane] as usize) {
             let read = Read { at: At { mask: 1 << lane, ..at }, bytes, count: 0 };
             block.unwritten_reads.entry((at.statement, place)).or_insert(read).count += 1;
         }
@@ -50,10 +49,10 @@ pub fn watch_copy(block: &mut Block, at: At, accessed: &[Accessed; 32], sizes: &
 pub fn settle(block: &mut Block, racing: &[u32]) {
     let mut reads = std::mem::take(&mut block.unwritten_reads);
     reads.retain(|(statement, place), read| {
-        !racing.contains(statement) || block.first_unwritten(*place, read.bytes as usize).is_some()
+        !racing.contains(statement) || block.first_unwritten(*place, read.bytes).is_some()
     });
     for ((_, place), read) in reads {
-        let count = u64::from(read.bytes);
+        let count = read.bytes as u64;
         let (are, them) = (words::are(count), words::them(count));
         let message = format!("{} of {} {are} read, and nobody wrote {them}", words::bytes(count), block.place(place));
         let who = words::who(block, read.at.warp, read.at.mask);

@@ -18,6 +18,11 @@ pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
+/// The form of a verb for one, or the one for many.
+pub fn verb(count: u32, one: &'static str, many: &'static str) -> &'static str {
+    if count == 1 { one } else { many }
+}
+
 /// `is` or `are`.
 pub fn are(count: u64) -> &'static str {
     if count == 1 { "is" } else { "are" }

@@ -43,6 +43,8 @@ pub struct Block<'a, 'k> {
     /// Reads of bytes that nobody had written, until it is known whether they race.
     pub unwritten_reads: UnwrittenReads,
     pub adversary: Adversary,
+    /// A barrier was used in a way whose consequences are not worth reporting.
+    pub misused_barrier: bool,
     /// A trap: nothing runs any more.
     pub stopped: bool,
 }
@@ -196,7 +198,8 @@ impl Block<'_, '_> {
         let who = Lanes { warp: at.warp as u32, mask: at.mask };
         self.detector.barrier_arrive(who, Site(at.statement), id);
         let barrier = self.barriers.entry(id).or_default();
-        barrier.expected = threads.or(barrier.expected);
+        // Counts that differ are a finding; the smaller one lets the run go on, whoever came first.
+        barrier.expected = [threads, barrier.expected].into_iter().flatten().min();
         barrier.opened.get_or_insert((at, threads));
         *barrier.arrived.entry(at.warp).or_default() |= at.mask;
         if waits {

@@ -49,6 +49,7 @@ pub fn run_grid(
             findings,
             unwritten_reads: Default::default(),
             adversary: Adversary::new(options.seed, number),
+            misused_barrier: false,
             stopped: false,
         };
         left -= block.run(program, left, options.instruction_budget);
