@@ -32,6 +32,17 @@ pub struct Input {
 }
 
 impl Input {
+    /// The command that does the same again.
+    pub fn repeat(&self, command: &str) -> String {
+        let mut words = vec!["veriflash".into(), command.into(), quoted(&self.file.display().to_string())];
+        let flags = [("grid", &self.grid), ("block", &self.block), ("shared", &self.shared), ("entry", &self.entry)];
+        for (name, value) in flags {
+            words.extend(value.iter().map(|value| format!("--{name} {}", quoted(value))));
+        }
+        words.extend(self.args.iter().map(|arg| format!("--arg {}", quoted(arg))));
+        words.join(" ")
+    }
+
     pub fn kernel(&self) -> anyhow::Result<Kernel> {
         let flags = [&self.grid, &self.block, &self.shared, &self.entry].iter().any(|flag| flag.is_some());
         if self.args.is_empty() && !flags {
@@ -53,5 +64,30 @@ impl Input {
             args: self.args.clone(),
         };
         Ok(Kernel::with_text(&name, &text, flags.recipe()?)?)
+    }
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./,=:".contains(letter);
+    if word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_repeats_a_run_has_its_flags() {
+        let flags = |args: &[&str]| Input {
+            file: "a b.ptx".into(),
+            args: args.iter().map(ToString::to_string).collect(),
+            grid: Some("8,2,1".into()),
+            block: None,
+            shared: None,
+            entry: None,
+        };
+        assert_eq!(flags(&["n=u32:4"]).repeat("run"), "veriflash run 'a b.ptx' --grid 8,2,1 --arg n=u32:4");
+        assert_eq!(flags(&["x=f32[4]"]).repeat("run"), "veriflash run 'a b.ptx' --grid 8,2,1 --arg 'x=f32[4]'");
     }
 }

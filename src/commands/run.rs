@@ -45,7 +45,7 @@ fn on<B: Backend>(backend: &B, kernel: &Kernel, arguments: &Arguments, options: 
     let mut memory = Memory::new(&resolved, arguments.data_seed)?;
     let mut loaded = backend.load(kernel)?;
     let run = backend.run(&mut loaded, &mut memory, options)?;
-    let repeat = format!("veriflash run {}", arguments.input.file.display());
+    let repeat = arguments.input.repeat("run");
     print_findings("run", kernel, &run.findings, &repeat, Format::Text);
     print_run(&run);
     let failures = memory.failures(&resolved);

@@ -49,10 +49,11 @@ impl Reporter<'_> {
         missing.into_iter().chain(help).chain(times).chain(last).collect()
     }
 
-    /// The texts in which the events stand: the kernel's, and the recipe's where that is a file of its own.
+    /// The texts in which the events stand, the judged one's first: the kernel's, and the recipe's where that is a file
+    /// of its own.
     fn files<'b>(&'b self, finding: &'b Finding) -> Vec<(&'b str, Cow<'b, str>)> {
         let mut files: Vec<(&str, Cow<str>)> = vec![];
-        for (event, _) in annotations(finding) {
+        for (event, _) in annotations(finding).into_iter().rev() {
             let path = event.file.as_str();
             if files.iter().any(|(known, _)| *known == path) {
                 continue;

@@ -66,15 +66,14 @@ fn missing(block: &Block, fault: &Fault) -> String {
     if order::unseen_copy(fault).is_some() {
         return format!("a barrier at which {} wait between the access and the start of the copy", both(fault));
     }
-    let earlier = block.findings.line(fault.first.site.0);
-    match fault.published {
-        Published::By(release) => carried(block, fault, &release),
-        _ => match wait_line(block, fault) {
-            Some(wait) => format!("a barrier: nothing after the wait at line {wait} releases the copy"),
-            None => {
-                format!("a barrier: nothing after line {earlier} releases what warp {} did there", fault.first.warp)
-            }
-        },
+    let [first, second] = order::sides(fault).map(|party| block.findings.line(party.site.0));
+    match (fault.published, wait_line(block, fault)) {
+        (Published::By(release), _) => carried(block, fault, &release),
+        (_, Some(wait)) => format!("a barrier: nothing after the wait at line {wait} releases the copy"),
+        _ if fault.first.site < fault.second.site => {
+            format!("a barrier: nothing after line {first} releases what warp {} did there", fault.first.warp)
+        }
+        _ => format!("a barrier at which {} wait between line {first} and line {second}", both(fault)),
     }
 }
 
