@@ -7,7 +7,7 @@ super::forms! { Float:
     Subtract         "sub{.rn}{.ftz}.f32"                                  "d:T, a:T, b:T"              "1.0" sm_10  Pure;
     Multiply         "mul{.rn}{.ftz}.f32"                                  "d:T, a:T, b:T"              "1.0" sm_10  Pure;
     FusedMultiplyAdd "fma.rn{.ftz}.f32"                                    "d:T, a:T, b:T, c:T"         "2.0" sm_20  Pure;
-    Divide           "div.rn{.ftz}.f32"                                    "d:T, a:T, b:T"              "1.4" sm_20  Pure;
+    Divide           "div.rn.f32"                                          "d:T, a:T, b:T"              "1.4" sm_20  Pure;
     DivideFull       "div.full{.ftz}.f32"                                  "d:T, a:T, b:T"              "1.0" sm_10  Pure;
     Minimum          "min{.ftz}.f32"                                       "d:T, a:T, b:T"              "1.0" sm_10  Pure;
     Maximum          "max{.ftz}.f32"                                       "d:T, a:T, b:T"              "1.0" sm_10  Pure;
@@ -16,7 +16,7 @@ super::forms! { Float:
     PowerOfTwo       "ex2.approx{.ftz}.f32"                                "d:T, a:T"                   "1.4" sm_10  Pure;
     LogarithmOfTwo   "lg2.approx{.ftz}.f32"                                "d:T, a:T"                   "1.4" sm_10  Pure;
     Reciprocal       "rcp.approx{.ftz}.f32"                                "d:T, a:T"                   "1.4" sm_10  Pure;
-    ReciprocalExact  "rcp.rn{.ftz}.f32"                                    "d:T, a:T"                   "1.4" sm_20  Pure;
-    SquareRoot       "sqrt.rn{.ftz}.f32"                                   "d:T, a:T"                   "1.4" sm_20  Pure;
+    ReciprocalExact  "rcp.rn.f32"                                          "d:T, a:T"                   "1.4" sm_20  Pure;
+    SquareRoot       "sqrt.rn.f32"                                         "d:T, a:T"                   "1.4" sm_20  Pure;
     ReciprocalRoot   "rsqrt.approx{.ftz}.f32"                              "d:T, a:T"                   "1.4" sm_10  Pure;
 }

@@ -1,0 +1,22 @@
+//! What can be wrong with a problem or with the tensors that come with it.
+
+/// Every refusal says what was found, what was expected, and so what to change.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Error {
+    #[error("head dimension {found} is not supported: expected a multiple of 8 from 16 to 256")]
+    HeadDimension { found: u32 },
+    #[error("{what} is 0: expected at least 1")]
+    Zero { what: &'static str },
+    #[error("{heads} heads cannot share {kv_heads} kv heads: expected a multiple of the kv heads")]
+    Heads { heads: u32, kv_heads: u32 },
+    #[error("scale {found} is not supported: expected a finite number above 0")]
+    Scale { found: f32 },
+    #[error("tensor {tensor} would hold {found} elements: expected at most {limit}")]
+    TooLarge { tensor: &'static str, found: u128, limit: u128 },
+    #[error("tensor {tensor} holds {found} elements: expected {expected} for {problem}")]
+    Length { tensor: &'static str, found: usize, expected: usize, problem: String },
+    #[error("`{word}` is not part of a problem: expected words as in `f16 B2 H8/2 Sq97 Sk161 D64 causal bhsd`")]
+    Word { word: String },
+    #[error("`{word}` repeats what `{earlier}` said: expected each part of a problem once")]
+    Repeated { word: String, earlier: String },
+}

@@ -1,0 +1,159 @@
+//! A problem as one line: `f16 B2 H8/2 Sq97 Sk161 D64 causal`. What it prints, it reads.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{DType, Layout, Problem, ProblemBuilder, default_scale};
+use crate::Error;
+use crate::visibility::MaskKind;
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            DType::F16 => "f16",
+            DType::Bf16 => "bf16",
+        })
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Layout::Bhsd => "bhsd",
+            Layout::Bshd => "bshd",
+        })
+    }
+}
+
+impl fmt::Display for MaskKind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            MaskKind::None => "full",
+            MaskKind::CausalBottomRight => "causal",
+            MaskKind::CausalTopLeft => "causal-top-left",
+        })
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} B{} H{}", self.dtype, self.batch, self.heads)?;
+        if self.kv_heads != self.heads {
+            write!(f, "/{}", self.kv_heads)?;
+        }
+        if self.queries() == self.keys() {
+            write!(f, " S{}", self.queries())?;
+        } else {
+            write!(f, " Sq{} Sk{}", self.queries(), self.keys())?;
+        }
+        write!(f, " D{}", self.head_dim)?;
+        if self.value_dim != self.head_dim {
+            write!(f, "/{}", self.value_dim)?;
+        }
+        write!(f, " {}", self.mask)?;
+        if self.scale != default_scale(self.head_dim) {
+            write!(f, " scale{}", self.scale)?;
+        }
+        if self.layout != Layout::default() {
+            write!(f, " {}", self.layout)?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Problem {
+    type Err = Error;
+
+    /// Words in any order; what is not said is as in [`Problem::builder`].
+    fn from_str(text: &str) -> Result<Problem, Error> {
+        let mut builder = Problem::builder();
+        let mut seen: Vec<(&str, &str)> = Vec::new();
+        for word in text.split_whitespace() {
+            let (next, parts) = read(builder, word).ok_or_else(|| Error::Word { word: word.into() })?;
+            for part in parts {
+                if let Some((_, earlier)) = seen.iter().find(|(known, _)| known == part) {
+                    return Err(Error::Repeated { word: word.into(), earlier: (*earlier).into() });
+                }
+                seen.push((part, word));
+            }
+            builder = next;
+        }
+        builder.build()
+    }
+}
+
+type Read = Option<(ProblemBuilder, &'static [&'static str])>;
+
+/// One word: the builder that heard it, and the parts of the problem that it settles.
+fn read(builder: ProblemBuilder, word: &str) -> Read {
+    Some(match word {
+        "f16" => (builder.dtype(DType::F16), &["dtype"]),
+        "bf16" => (builder.dtype(DType::Bf16), &["dtype"]),
+        "full" => (builder.mask(MaskKind::None), &["mask"]),
+        "causal" => (builder.mask(MaskKind::CausalBottomRight), &["mask"]),
+        "causal-top-left" => (builder.mask(MaskKind::CausalTopLeft), &["mask"]),
+        "bhsd" => (builder.layout(Layout::Bhsd), &["layout"]),
+        "bshd" => (builder.layout(Layout::Bshd), &["layout"]),
+        _ => return read_number(builder, word),
+    })
+}
+
+/// One word of letters and then numbers.
+fn read_number(builder: ProblemBuilder, word: &str) -> Read {
+    let (letters, number) = word.split_at(word.find(|letter: char| !letter.is_ascii_alphabetic())?);
+    let one = || number.parse().ok();
+    let pair = || match number.split_once('/') {
+        Some((left, right)) => Some((left.parse().ok()?, Some(right.parse().ok()?))),
+        None => Some((number.parse().ok()?, None)),
+    };
+    Some(match letters {
+        "B" => (builder.batch(one()?), &["batch"]),
+        "S" => (builder.queries(one()?).keys(one()?), &["queries", "keys"]),
+        "Sq" => (builder.queries(one()?), &["queries"]),
+        "Sk" => (builder.keys(one()?), &["keys"]),
+        "scale" => (builder.scale(number.parse().ok()?), &["scale"]),
+        "H" => {
+            let (heads, kv_heads) = pair()?;
+            (ProblemBuilder { kv_heads, ..builder }.heads(heads), &["heads"])
+        }
+        "D" => {
+            let (head_dim, value_dim) = pair()?;
+            (ProblemBuilder { value_dim, ..builder }.head_dim(head_dim), &["head dimension"])
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_it_prints_it_reads() {
+        for line in [
+            "f16 B2 H2 Sq97 Sk161 D64 causal",
+            "f16 B2 H2 S128 D64 full",
+            "bf16 B1 H8/2 Sq1 Sk0 D192/128 causal-top-left scale0.5 bshd",
+        ] {
+            assert_eq!(line.parse::<Problem>().unwrap().to_string(), line);
+        }
+    }
+
+    #[test]
+    fn words_come_in_any_order_and_may_be_missing() {
+        assert_eq!("causal D128".parse::<Problem>().unwrap().to_string(), "f16 B2 H8 S512 D128 causal");
+        assert_eq!("".parse::<Problem>().unwrap(), Problem::builder().build().unwrap());
+    }
+
+    #[test]
+    fn other_words_are_refused() {
+        for word in ["f32", "B", "Bx", "B-1", "H8/", "H/2", "Q7", "7", "é7", "S99999999999"] {
+            assert_eq!(word.parse::<Problem>().unwrap_err(), Error::Word { word: word.into() });
+        }
+        assert_eq!("D68".parse::<Problem>().unwrap_err(), Error::HeadDimension { found: 68 });
+        assert_eq!(
+            "S128 D64 Sk7".parse::<Problem>().unwrap_err().to_string(),
+            "`Sk7` repeats what `S128` said: expected each part of a problem once"
+        );
+    }
+}
