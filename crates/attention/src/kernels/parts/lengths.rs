@@ -15,3 +15,9 @@ impl Lengths {
         Lengths { queries: parameter("queries"), keys: parameter("keys") }
     }
 }
+
+impl From<crate::visibility::Lengths> for Lengths {
+    fn from(of: crate::visibility::Lengths) -> Lengths {
+        Lengths { queries: of.queries.into(), keys: of.keys.into() }
+    }
+}
