@@ -1,3 +1,50 @@
 //! A GPU on a CPU that says whether a kernel is right or lucky.
+//!
+//! ```
+//! use emulator::Emulator;
+//! use launch::backend::{Backend, Options};
+//! use launch::{Kernel, Memory};
+//!
+//! let kernel = Kernel::parse("store.ptx", r#"
+//! //@ [buffer.out]
+//! //@ type = "u32"
+//! //@ shape = [32]
+//! //@ init = "poison"
+//! //@ [[launch]]
+//! //@ grid = [1, 1, 1]
+//! //@ block = [32, 1, 1]
+//! //@ args = [{ buffer = "out" }]
+//! .version 7.0
+//! .target sm_80
+//! .address_size 64
+//! .visible .entry store(.param .u64 out)
+//! {
+//!     .reg .b64 %address;
+//!     .reg .b32 %lane;
+//!     ld.param.u64 %address, [out];
+//!     mov.u32 %lane, %laneid;
+//!     st.global.u32 [%address], %lane;
+//!     ret;
+//! }
+//! "#)?;
+//! let mut loaded = Emulator.load(&kernel)?;
+//! let mut memory = Memory::new(loaded.resolved(), 0)?;
+//! let run = Emulator.run(&mut loaded, &mut memory, &Options::default())?;
+//! assert_eq!(run.findings[0].check, "race-warp"); // 32 lanes store to one address
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+mod async_engines;
+mod backend;
+pub mod checks;
+mod exec;
+mod finding;
+pub mod happens_before;
+mod machine;
+mod memory;
 pub mod numerics;
+pub mod report;
+mod scheduler;
+
+pub use backend::{Emulator, Error, Loaded, executes};
+pub use machine::Unsupported;

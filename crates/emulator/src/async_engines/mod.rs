@@ -1,0 +1,5 @@
+//! What runs beside the threads: copies in flight.
+
+mod copies;
+
+pub use copies::{Copies, Flight};

@@ -1,0 +1,169 @@
+//! The emulator as a backend: loads a kernel, runs its launches, and says what the checks found.
+
+use crate::checks;
+use crate::finding::Findings;
+use crate::machine::{LaunchShape, Program, Unsupported, parameter_offset, run_grid};
+use crate::memory::{Bytes, GlobalMemory, SharedMemory};
+use launch::backend::{Backend, Options, Run, Witness};
+use launch::resolved::{self, MAP_BYTES, Placement};
+use launch::tensor_map::ResolvedMap;
+use launch::{Kernel, Limits, Memory, Resolved};
+use ptx::Function;
+use std::time::Instant;
+
+/// Runs kernels on the CPU, with all checks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Emulator;
+
+/// Why a kernel cannot run here.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Recipe(#[from] launch::Error),
+    #[error("{file}:{line}: {what}")]
+    Unsupported { file: String, line: u32, what: Unsupported },
+    #[error("the emulator does not run {0} yet")]
+    Feature(&'static str),
+}
+
+/// A kernel with its recipe in plain numbers.
+pub struct Loaded {
+    kernel: Kernel,
+    resolved: Resolved,
+}
+
+impl Loaded {
+    pub fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+}
+
+impl Backend for Emulator {
+    type Loaded = Loaded;
+    type Error = Error;
+
+    fn name(&self) -> &str {
+        "emulator"
+    }
+
+    fn load(&self, kernel: &Kernel) -> Result<Loaded, Error> {
+        let resolved = kernel.resolve(&Limits::default())?;
+        for launch in &resolved.launches {
+            if launch.cluster.is_some() {
+                return Err(Error::Feature("clusters"));
+            }
+            decode(kernel, kernel.entry(launch)?, launch)?;
+        }
+        Ok(Loaded { kernel: kernel.clone(), resolved })
+    }
+
+    fn run(&self, loaded: &mut Loaded, memory: &mut Memory, options: &Options) -> Result<Run, Error> {
+        let before = memory.clone();
+        let mut device = Device::new(memory);
+        let mut findings = Findings::new(&loaded.kernel.parsed, options.seed);
+        let mut run = Run::default();
+        for launch in &loaded.resolved.launches {
+            let start = Instant::now();
+            let launched = device.launch(&loaded.kernel, launch, &mut findings, options)?;
+            run.times.push(start.elapsed());
+            let entry = loaded.kernel.entry(launch)?;
+            run.witness.extend(launched.then(|| Witness::of(&entry.name, launch)));
+        }
+        device.copy_back(memory);
+        run.outputs = memory.changes_since(&before);
+        run.findings = findings.into_vec();
+        Ok(run)
+    }
+}
+
+fn decode(kernel: &Kernel, function: &Function, launch: &resolved::Launch) -> Result<Program, Error> {
+    let shared = SharedMemory::new(kernel.module(), function, launch.shared);
+    Program::decode(function, &shared).map_err(|what| {
+        let index = kernel.module().functions.iter().position(|one| one.name == function.name).unwrap_or(0);
+        let span = kernel.parsed.spans[index][what.statement.0 as usize].head;
+        let line = kernel.parsed.source.position(span.start).line;
+        Error::Unsupported { file: kernel.file().into(), line, what }
+    })
+}
+
+/// Does the emulator execute this form? The support page and `--coverage` ask.
+pub fn executes(form: &ptx::Form) -> bool {
+    crate::exec::executes(form.op)
+}
+
+/// The buffers of a run in emulated global memory.
+struct Device {
+    global: GlobalMemory,
+    addresses: Vec<u64>,
+}
+
+impl Device {
+    fn new(memory: &Memory) -> Device {
+        let mut global = GlobalMemory::default();
+        let place = |buffer: &launch::BufferMemory| {
+            global.allocate(&buffer.name, Bytes::new(buffer.bytes.clone(), buffer.initialised))
+        };
+        let addresses = memory.buffers.iter().map(place).collect();
+        Device { global, addresses }
+    }
+
+    /// True if the launch happened; a launch that hardware would refuse is a finding.
+    fn launch(
+        &mut self,
+        kernel: &Kernel,
+        launch: &resolved::Launch,
+        findings: &mut Findings,
+        options: &Options,
+    ) -> Result<bool, Error> {
+        let function = kernel.entry(launch)?;
+        let index = kernel.module().functions.iter().position(|one| one.name == function.name).unwrap_or(0);
+        findings.enter(index);
+        let shape = LaunchShape {
+            grid: launch.grid,
+            block: launch.block,
+            shared: launch.shared,
+            parameters: self.parameters(function, launch)?,
+        };
+        if let Some(report) = checks::launch::check(kernel.module(), function, &shape) {
+            findings.add(report);
+            return Ok(false);
+        }
+        let program = decode(kernel, function, launch)?;
+        for _ in 0..launch.repeat {
+            run_grid((kernel.module(), function), &program, &shape, &mut self.global, findings, options);
+        }
+        Ok(true)
+    }
+
+    /// The block of parameters, each at its place.
+    fn parameters(&mut self, function: &Function, launch: &resolved::Launch) -> Result<Vec<u8>, Error> {
+        let mut block = vec![0; parameter_offset(function, function.parameters.len()) as usize];
+        for (index, argument) in launch.args.iter().enumerate() {
+            let start = parameter_offset(function, index) as usize;
+            let bytes = argument.value.bytes(self)?;
+            block[start..start + bytes.len()].copy_from_slice(&bytes);
+        }
+        Ok(block)
+    }
+
+    fn copy_back(self, memory: &mut Memory) {
+        for buffer in &mut memory.buffers {
+            if let Some(allocation) = self.global.get(&buffer.name) {
+                buffer.initialised |= allocation.bytes.data() != buffer.bytes;
+                buffer.bytes = allocation.bytes.data().to_vec();
+            }
+        }
+    }
+}
+
+impl Placement for Device {
+    type Error = Error;
+
+    fn address(&mut self, buffer: usize) -> Result<u64, Error> {
+        Ok(self.addresses[buffer])
+    }
+
+    fn map(&mut self, _: &ResolvedMap) -> Result<[u8; MAP_BYTES], Error> {
+        Err(Error::Feature("tensor maps"))
+    }
+}

@@ -1,0 +1,26 @@
+//! # early-release
+//!
+//! The source or destination of a copy that is still in flight is overwritten: a stage handed back too early. The copy
+//! may land after the new bytes, or bring them.
+//!
+//! ```ptx
+//! cp.async.cg.shared.global [%stage], [%address], 16;
+//! cp.async.commit_group;
+//! st.shared.v4.b32 [%stage], {%a, %b, %c, %d};   // the copy may land later
+//! ```
+//!
+//! Fix: wait for the copy (`cp.async.wait_group`) before its bytes are used for anything else.
+//! PTX ISA, "cp.async": no ordering with other operations but through its waits.
+
+use super::{Check, missing_wait, order};
+use crate::finding::Report;
+use crate::happens_before::Fault;
+use crate::machine::Block;
+
+pub const CHECK: Check = Check::error("early-release", include_str!("early_release.rs"));
+
+pub fn report(block: &Block, fault: &Fault) -> Report {
+    let message = format!("{} are overwritten while a copy is still in flight", order::place(block, fault));
+    let (missing, help) = missing_wait::remedy(fault);
+    order::report(block, fault, &CHECK, message, Some(missing), help)
+}

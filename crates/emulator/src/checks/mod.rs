@@ -1,0 +1,76 @@
+//! The checks, one file each. A file's leading `//!` lines are its page: `explain NAME` prints them.
+
+pub mod async_leak;
+pub mod barrier;
+pub mod deadlock;
+pub mod early_release;
+pub mod launch;
+pub mod missing_wait;
+pub mod out_of_bounds;
+pub mod race_shared;
+pub mod race_warp;
+pub mod trap;
+pub mod uninitialised_memory;
+
+mod order;
+
+pub use order::report_faults;
+
+use ::launch::finding::Severity;
+
+/// A check: what it is called, how bad what it finds is, and its page.
+#[derive(Debug)]
+pub struct Check {
+    pub name: &'static str,
+    pub severity: Severity,
+    source: &'static str,
+}
+
+/// Every check, in alphabetical order.
+pub const ALL: &[&Check] = &[
+    &async_leak::CHECK,
+    &barrier::CHECK,
+    &deadlock::CHECK,
+    &early_release::CHECK,
+    &launch::CHECK,
+    &missing_wait::CHECK,
+    &out_of_bounds::CHECK,
+    &race_shared::CHECK,
+    &race_warp::CHECK,
+    &trap::CHECK,
+    &uninitialised_memory::CHECK,
+];
+
+impl Check {
+    const fn error(name: &'static str, source: &'static str) -> Check {
+        Check { name, severity: Severity::Error, source }
+    }
+
+    /// The check of that name.
+    pub fn find(name: &str) -> Option<&'static Check> {
+        ALL.iter().copied().find(|check| check.name == name)
+    }
+
+    /// The page: the leading `//!` lines of the check's own file.
+    pub fn page(&self) -> String {
+        let lines = self.source.lines().take_while(|line| line.starts_with("//!"));
+        let text = lines.map(|line| line.trim_start_matches("//!").strip_prefix(' ').unwrap_or(""));
+        text.collect::<Vec<_>>().join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_check_has_a_page_with_an_example_and_a_fix() {
+        for check in ALL {
+            let page = check.page();
+            assert!(page.starts_with(&format!("# {}\n", check.name)), "{}", check.name);
+            assert!(page.contains("```ptx"), "{} shows no example", check.name);
+            assert!(page.contains("\nFix: "), "{} shows no fix", check.name);
+            assert!(page.contains("PTX ISA") || page.contains("Guide"), "{} names no section", check.name);
+        }
+    }
+}

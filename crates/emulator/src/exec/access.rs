@@ -1,0 +1,149 @@
+//! Every access to memory passes here: bounds, bytes nobody wrote, order. Then the bytes move.
+
+use super::At;
+use crate::checks;
+use crate::happens_before::{Kind, Lanes, Site, Space as Watched};
+use crate::machine::{Block, Values, lanes};
+use crate::memory::SharedMemory;
+use ptx::Space;
+
+/// What an instruction does to memory, the same for all its lanes.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// None: generic addresses.
+    pub space: Option<Space>,
+    pub kind: Kind,
+    /// Bytes per lane.
+    pub bytes: u32,
+}
+
+/// Where one lane's bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accessed {
+    /// Outside every allocation: reads give zero, writes vanish.
+    Nothing,
+    Global {
+        allocation: usize,
+        offset: usize,
+    },
+    Shared {
+        offset: usize,
+    },
+    Parameter {
+        offset: usize,
+    },
+}
+
+impl Block<'_, '_> {
+    /// Finds the bytes of every lane, and lets the checks see the access.
+    pub fn access(&mut self, at: At, access: &Access, addresses: &Values) -> [Accessed; 32] {
+        let mut accessed = [Accessed::Nothing; 32];
+        for lane in lanes(at.mask) {
+            accessed[lane] = self.locate(access, addresses[lane]);
+        }
+        self.watch(at, access, addresses, &accessed);
+        if access.kind == Kind::Write || access.kind == Kind::StrongWrite {
+            lanes(at.mask).for_each(|lane| self.mark_written(accessed[lane], access.bytes as usize));
+        }
+        accessed
+    }
+
+    pub fn locate(&self, access: &Access, address: u64) -> Accessed {
+        let bytes = u64::from(access.bytes);
+        match (access.space, SharedMemory::of_generic(address)) {
+            (Some(Space::Shared), _) => self.locate_shared(address & 0xffff_ffff, bytes),
+            (Some(Space::Parameter), _) => {
+                let inside = address.checked_add(bytes).is_some_and(|end| end <= self.parameters.len() as u64);
+                if inside { Accessed::Parameter { offset: address as usize } } else { Accessed::Nothing }
+            }
+            (None, Some(offset)) => self.locate_shared(offset, bytes),
+            _ => match self.global.find(address, bytes) {
+                Ok((allocation, offset)) => Accessed::Global { allocation, offset },
+                Err(_) => Accessed::Nothing,
+            },
+        }
+    }
+
+    fn locate_shared(&self, address: u64, bytes: u64) -> Accessed {
+        self.shared.find(address, bytes).map_or(Accessed::Nothing, |offset| Accessed::Shared { offset })
+    }
+
+    fn watch(&mut self, at: At, access: &Access, addresses: &Values, accessed: &[Accessed; 32]) {
+        let outside =
+            lanes(at.mask).filter(|lane| accessed[*lane] == Accessed::Nothing).fold(0, |m, lane| m | 1 << lane);
+        if outside != 0 {
+            checks::out_of_bounds::report(self, at, access, addresses, outside);
+        }
+        if matches!(access.kind, Kind::Read | Kind::StrongRead) {
+            checks::uninitialised_memory::watch(self, at, access, accessed);
+        }
+        self.order(at, access, accessed);
+    }
+
+    /// Tells the race detector, once per space.
+    fn order(&mut self, at: At, access: &Access, accessed: &[Accessed; 32]) {
+        for space in [Watched::Shared, Watched::Global] {
+            let mut places = [0; 32];
+            let mut mask = 0;
+            for lane in lanes(at.mask) {
+                if let Some(place) = self.watched_place(space, accessed[lane]) {
+                    places[lane] = place;
+                    mask |= 1 << lane;
+                }
+            }
+            if mask != 0 {
+                let who = Lanes { warp: at.warp as u32, mask };
+                self.detector.access(who, Site(at.statement), access.kind, space, &places, access.bytes);
+            }
+        }
+    }
+
+    /// The detector's address of an access, if it lies in this space.
+    pub fn watched_place(&self, space: Watched, accessed: Accessed) -> Option<u64> {
+        match (space, accessed) {
+            (Watched::Shared, Accessed::Shared { offset }) => Some(offset as u64),
+            (Watched::Global, Accessed::Global { allocation, offset }) => Some(self.global.address(allocation, offset)),
+            _ => None,
+        }
+    }
+
+    /// Up to eight bytes.
+    pub fn fetch(&self, accessed: Accessed, skip: usize, bytes: usize) -> u64 {
+        match accessed {
+            Accessed::Nothing => 0,
+            Accessed::Global { allocation, offset } => self.global.bytes(allocation).read(offset + skip, bytes),
+            Accessed::Shared { offset } => self.shared.bytes.read(offset + skip, bytes),
+            Accessed::Parameter { offset } => {
+                let all = &self.parameters[offset + skip..offset + skip + bytes];
+                all.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+            }
+        }
+    }
+
+    pub fn put(&mut self, accessed: Accessed, skip: usize, bytes: usize, value: u64) {
+        match accessed {
+            Accessed::Nothing | Accessed::Parameter { .. } => {}
+            Accessed::Global { allocation, offset } => {
+                self.global.bytes_mut(allocation).write(offset + skip, bytes, value)
+            }
+            Accessed::Shared { offset } => self.shared.bytes.write(offset + skip, bytes, value),
+        }
+    }
+
+    pub fn mark_written(&mut self, accessed: Accessed, bytes: usize) {
+        match accessed {
+            Accessed::Nothing | Accessed::Parameter { .. } => {}
+            Accessed::Global { allocation, offset } => self.global.bytes_mut(allocation).mark_written(offset, bytes),
+            Accessed::Shared { offset } => self.shared.bytes.mark_written(offset, bytes),
+        }
+    }
+
+    /// The first byte of an access that nobody wrote.
+    pub fn first_unwritten(&self, accessed: Accessed, bytes: usize) -> Option<usize> {
+        match accessed {
+            Accessed::Nothing | Accessed::Parameter { .. } => None,
+            Accessed::Global { allocation, offset } => self.global.bytes(allocation).first_unwritten(offset, bytes),
+            Accessed::Shared { offset } => self.shared.bytes.first_unwritten(offset, bytes),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Copies that complete later: their bytes land when the adversary says so, or when their thread waits.
+
+use super::access::{Access, Accessed};
+use super::{At, Next};
+use crate::async_engines::Flight;
+use crate::checks;
+use crate::happens_before::{Kind, Lanes, Site};
+use crate::machine::{AddressSource, Block, Decoder, Source, Why, lanes};
+use ptx::forms::AsyncCopy;
+use ptx::{Immediate, Instruction, Operand, Space, Type};
+
+pub enum Copying {
+    Start { to: AddressSource, from: AddressSource, bytes: u32, source_bytes: Option<Source> },
+    Commit,
+    WaitGroup(u32),
+    WaitAll,
+}
+
+pub fn decode(op: AsyncCopy, instruction: &Instruction, decoder: &Decoder) -> Result<Copying, Why> {
+    match op {
+        AsyncCopy::Copy | AsyncCopy::CopyThroughL2 => {
+            let operands = &instruction.operands;
+            let source_bytes = operands.get(3).map(|one| decoder.source(one, Type::U32)).transpose()?;
+            let [to, from] = [0, 1].map(|index| decoder.address(&operands[index]));
+            Ok(Copying::Start { to: to?, from: from?, bytes: number(&operands[2])?, source_bytes })
+        }
+        AsyncCopy::Commit => Ok(Copying::Commit),
+        AsyncCopy::WaitGroup => Ok(Copying::WaitGroup(number(&instruction.operands[0])?)),
+        AsyncCopy::WaitAll => Ok(Copying::WaitAll),
+        AsyncCopy::TensorLoad => Err("tensor maps".into()),
+    }
+}
+
+fn number(operand: &Operand) -> Result<u32, Why> {
+    match operand {
+        Operand::Immediate(Immediate::Integer(value)) => u32::try_from(*value).map_err(|_| "a negative count".into()),
+        _ => Err("a count that is not a constant".into()),
+    }
+}
+
+pub fn execute(block: &mut Block, at: At, copying: &Copying) -> Next {
+    let who = Lanes { warp: at.warp as u32, mask: at.mask };
+    let site = Site(at.statement);
+    match copying {
+        _ if at.mask == 0 => {}
+        Copying::Start { to, from, bytes, source_bytes } => start(block, at, [to, from], *bytes, *source_bytes),
+        Copying::Commit => {
+            block.detector.commit(who);
+            lanes(at.mask).for_each(|lane| block.copies.commit(at.warp, lane));
+        }
+        Copying::WaitGroup(pending) => {
+            block.detector.wait(who, site, *pending);
+            wait(block, at, *pending);
+        }
+        Copying::WaitAll => {
+            block.detector.wait_all(who, site);
+            lanes(at.mask).for_each(|lane| block.copies.commit(at.warp, lane));
+            wait(block, at, 0);
+        }
+    }
+    Next::Following
+}
+
+/// `[to, from]`. With a source size, the rest of the destination is filled with zeros.
+fn start(block: &mut Block, at: At, addresses: [&AddressSource; 2], bytes: u32, source_bytes: Option<Source>) {
+    let [to, from] = addresses.map(|address| block.addresses(at.warp, address));
+    let sizes = source_bytes.map_or([u64::from(bytes); 32], |source| block.read(at.warp, source));
+    let sizes: [u32; 32] = sizes.map(|size| (size as u32).min(bytes));
+    let targets = block.copy_places(at, Space::Shared, &to, &[bytes; 32], Kind::Write);
+    let sources = block.copy_places(at, Space::Global, &from, &sizes, Kind::Read);
+    checks::uninitialised_memory::watch_copy(block, at, &sources, &sizes);
+    block.order_copy(at, &targets, &sources, bytes, &sizes);
+    for lane in lanes(at.mask) {
+        block.mark_written(targets[lane], bytes as usize);
+        let flight = Flight { to: targets[lane], from: sources[lane], bytes, source_bytes: sizes[lane] };
+        block.copies.start(at.warp, lane, flight);
+    }
+    block.land_some();
+}
+
+impl Block<'_, '_> {
+    /// Where a copy's bytes are, with the bounds checked for each lane's own size; size zero touches nothing.
+    fn copy_places(
+        &mut self,
+        at: At,
+        space: Space,
+        addresses: &[u64; 32],
+        sizes: &[u32; 32],
+        kind: Kind,
+    ) -> [Accessed; 32] {
+        let mut places = [Accessed::Nothing; 32];
+        for lane in lanes(at.mask).filter(|lane| sizes[*lane] > 0) {
+            let access = Access { space: Some(space), kind, bytes: sizes[lane] };
+            places[lane] = self.locate(&access, addresses[lane]);
+            if places[lane] == Accessed::Nothing {
+                checks::out_of_bounds::report(self, at, &access, addresses, 1 << lane);
+            }
+        }
+        places
+    }
+
+    fn order_copy(
+        &mut self,
+        at: At,
+        targets: &[Accessed; 32],
+        sources: &[Accessed; 32],
+        bytes: u32,
+        sizes: &[u32; 32],
+    ) {
+        use crate::happens_before::Space as Watched;
+        let (mut from, mut to, mut mask, mut read) = ([0; 32], [0; 32], 0, *sizes);
+        for lane in lanes(at.mask) {
+            let Some(place) = self.watched_place(Watched::Shared, targets[lane]) else { continue };
+            to[lane] = place;
+            mask |= 1 << lane;
+            match self.watched_place(Watched::Global, sources[lane]) {
+                Some(place) => from[lane] = place,
+                None => read[lane] = 0,
+            }
+        }
+        let who = Lanes { warp: at.warp as u32, mask };
+        self.detector.copy(who, Site(at.statement), &from, &read, &to, bytes);
+    }
+}
+
+fn wait(block: &mut Block, at: At, pending: u32) {
+    for lane in lanes(at.mask) {
+        for flight in block.copies.complete(at.warp, lane, pending) {
+            block.land(flight);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What each instruction does: a file per family, with the names of the form table's files.
+//!
+//! Decoding is exhaustive over the table: a new row does not compile until its family says what it does.
+
+mod access;
+mod async_copy;
+mod barrier;
+mod compare;
+mod control;
+mod convert;
+mod float;
+mod integer;
+mod matrix;
+mod movement;
+mod warp;
+
+pub use access::{Access, Accessed};
+
+use crate::machine::{Block, Decoder, Source, Values, Why};
+use ptx::{Instruction, Op, RegisterId};
+
+/// An instruction that computes each lane's result from that lane's operands alone: the one definition of its form.
+#[derive(Clone, Copy, Debug)]
+pub enum Lanewise {
+    Integer(integer::Lane),
+    Float(float::Lane),
+    Compare(compare::Lane),
+    Convert(convert::Lane),
+    /// The result is the operand.
+    Copy,
+}
+
+impl Lanewise {
+    fn evaluate(self, operands: [u64; 3]) -> u64 {
+        match self {
+            Lanewise::Integer(lane) => lane.evaluate(operands),
+            Lanewise::Float(lane) => lane.evaluate(operands),
+            Lanewise::Compare(lane) => lane.evaluate(operands),
+            Lanewise::Convert(lane) => lane.evaluate(operands),
+            Lanewise::Copy => operands[0],
+        }
+    }
+}
+
+/// A lanewise instruction with its operands.
+pub struct Compute {
+    pub function: Lanewise,
+    pub destination: Option<RegisterId>,
+    /// `setp` may also return the complement.
+    pub complement: Option<RegisterId>,
+    pub sources: [Source; 3],
+}
+
+impl Compute {
+    fn execute(&self, block: &mut Block, at: At) {
+        let [a, b, c] = self.sources.map(|source| block.read(at.warp, source));
+        let values: Values = std::array::from_fn(|lane| self.function.evaluate([a[lane], b[lane], c[lane]]));
+        let warp = &mut block.warps[at.warp];
+        warp.write(self.destination, at.mask, &values);
+        if self.complement.is_some() {
+            warp.write(self.complement, at.mask, &values.map(|value| value ^ 1));
+        }
+    }
+}
+
+/// A decoded instruction.
+pub enum Action {
+    /// Labels and directives.
+    Nothing,
+    Compute(Compute),
+    Movement(movement::Transfer),
+    Warp(warp::Exchange),
+    Matrix(matrix::Fragmented),
+    Copy(async_copy::Copying),
+    Barrier(barrier::Meeting),
+    Control(control::Jump),
+}
+
+/// Where execution stands: lanes of one fragment of one warp, at one statement.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    pub warp: usize,
+    pub fragment: usize,
+    /// Lanes whose guard holds.
+    pub mask: u32,
+    pub statement: u32,
+}
+
+/// What becomes of the fragment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The following statement.
+    Following,
+    /// The action has set fragments and states itself.
+    Done,
+}
+
+pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result<Action, Why> {
+    match instruction.op() {
+        Op::Integer(op) => integer::decode(op, instruction, decoder).map(Action::Compute),
+        Op::Float(op) => float::decode(op, instruction, decoder).map(Action::Compute),
+        Op::Compare(op) => compare::decode(op, instruction, decoder).map(Action::Compute),
+        Op::Convert(op) => convert::decode(op, instruction, decoder).map(Action::Compute),
+        Op::Movement(op) => movement::decode(op, instruction, decoder),
+        Op::Warp(op) => warp::decode(op, instruction, decoder).map(Action::Warp),
+        Op::Matrix(op) => matrix::decode(op, instruction, decoder).map(Action::Matrix),
+        Op::AsyncCopy(op) => async_copy::decode(op, instruction, decoder).map(Action::Copy),
+        Op::Barrier(op) => barrier::decode(op, instruction, decoder).map(Action::Barrier),
+        Op::Control(op) => control::decode(op, at, decoder).map(Action::Control),
+    }
+}
+
+/// Does the emulator execute this operation? The others are known to the table, and refused by `decode`.
+pub fn executes(op: Op) -> bool {
+    use ptx::forms::{AsyncCopy, Barrier, Matrix};
+    !matches!(
+        op,
+        Op::Matrix(Matrix::WarpgroupShared | Matrix::WarpgroupRegister)
+            | Op::AsyncCopy(AsyncCopy::TensorLoad)
+            | Op::Barrier(Barrier::PhaseTryWait)
+    )
+}
+
+pub fn execute(block: &mut Block, at: At, action: &Action) -> Next {
+    match action {
+        Action::Nothing => Next::Following,
+        Action::Compute(compute) => {
+            compute.execute(block, at);
+            Next::Following
+        }
+        Action::Movement(transfer) => movement::execute(block, at, transfer),
+        Action::Warp(exchange) => warp::execute(block, at, exchange),
+        Action::Matrix(fragmented) => matrix::execute(block, at, fragmented),
+        Action::Copy(copying) => async_copy::execute(block, at, copying),
+        Action::Barrier(meeting) => barrier::execute(block, at, meeting),
+        Action::Control(jump) => control::execute(block, at, jump),
+    }
+}

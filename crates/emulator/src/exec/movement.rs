@@ -1,0 +1,194 @@
+//! Moving data: registers, memory, addresses.
+
+use super::access::{Access, Accessed};
+use super::{Action, At, Lanewise, Next};
+use crate::happens_before::Kind;
+use crate::machine::{AddressSource, Block, Decoder, Source, Values, Why, lanes, truncate};
+use crate::memory::SHARED_WINDOW;
+use ptx::forms::Movement;
+use ptx::{Instruction, Operand, RegisterId, Space, Type};
+
+pub enum Transfer {
+    Load {
+        access: Access,
+        address: AddressSource,
+        destinations: Vec<Option<RegisterId>>,
+        element: Element,
+    },
+    Store {
+        access: Access,
+        address: AddressSource,
+        sources: Vec<Source>,
+        element: Element,
+    },
+    /// `mov.b64 d, {a, b}` and `mov.b64 {a, b}, d`.
+    Pack {
+        destination: Option<RegisterId>,
+        parts: Vec<Source>,
+        bits: u32,
+    },
+    Unpack {
+        destinations: Vec<Option<RegisterId>>,
+        source: Source,
+        bits: u32,
+    },
+    /// Adds to an address: `cvta` between the shared window and generic addresses.
+    Shift {
+        destination: Option<RegisterId>,
+        source: Source,
+        by: u64,
+    },
+}
+
+/// One element of a load or store: its type, and how wide its register is.
+#[derive(Clone, Copy)]
+pub struct Element {
+    ty: Type,
+    width: u32,
+}
+
+pub fn decode(op: Movement, instruction: &Instruction, decoder: &Decoder) -> Result<Action, Why> {
+    let transfer = match op {
+        Movement::Move => return decode_move(instruction, decoder),
+        Movement::ToSpace => decode_shift(instruction, decoder, SHARED_WINDOW.wrapping_neg())?,
+        Movement::ToGeneric => decode_shift(instruction, decoder, SHARED_WINDOW)?,
+        Movement::Load => decode_load(instruction, decoder, Kind::Read)?,
+        Movement::LoadVolatile => decode_load(instruction, decoder, Kind::StrongRead)?,
+        Movement::Store => decode_store(instruction, decoder, Kind::Write)?,
+        Movement::StoreVolatile => decode_store(instruction, decoder, Kind::StrongWrite)?,
+    };
+    Ok(Action::Movement(transfer))
+}
+
+fn decode_move(instruction: &Instruction, decoder: &Decoder) -> Result<Action, Why> {
+    let bits = instruction.ty().map_or(32, Type::bits);
+    let transfer = match (&instruction.operands[0], &instruction.operands[1]) {
+        (Operand::Vector(parts), source) if parts.len() > 1 => {
+            let destinations = parts.iter().map(|part| decoder.destination(part)).collect::<Result<_, _>>()?;
+            Transfer::Unpack {
+                destinations,
+                source: decoder.source(source, Type::B64)?,
+                bits: bits / parts.len() as u32,
+            }
+        }
+        (destination, Operand::Vector(parts)) if parts.len() > 1 => {
+            let sources = parts.iter().map(|part| decoder.source(part, Type::B64)).collect::<Result<_, _>>()?;
+            let destination = decoder.destination(destination)?;
+            Transfer::Pack { destination, parts: sources, bits: bits / parts.len() as u32 }
+        }
+        _ => return decoder.compute(instruction, Lanewise::Copy).map(Action::Compute),
+    };
+    Ok(Action::Movement(transfer))
+}
+
+fn decode_shift(instruction: &Instruction, decoder: &Decoder, by: u64) -> Result<Transfer, Why> {
+    let by = if instruction.space() == Some(Space::Shared) { by } else { 0 };
+    let destination = decoder.destination(&instruction.operands[0])?;
+    Ok(Transfer::Shift { destination, source: decoder.source(&instruction.operands[1], Type::U64)?, by })
+}
+
+fn element(instruction: &Instruction, operand: &Operand, decoder: &Decoder) -> Element {
+    let ty = instruction.ty().unwrap_or(Type::B32);
+    let first = match operand {
+        Operand::Vector(parts) => parts.first(),
+        single => Some(single),
+    };
+    let width = match first {
+        Some(Operand::Register(register)) => decoder.bits(*register),
+        _ => ty.bits(),
+    };
+    Element { ty, width }
+}
+
+fn access(instruction: &Instruction, kind: Kind) -> Access {
+    let bytes = instruction.ty().map_or(4, Type::bytes) * instruction.count();
+    Access { space: instruction.space(), kind, bytes }
+}
+
+fn decode_load(instruction: &Instruction, decoder: &Decoder, kind: Kind) -> Result<Transfer, Why> {
+    let [destination, address] = [0, 1].map(|index| &instruction.operands[index]);
+    Ok(Transfer::Load {
+        access: access(instruction, kind),
+        address: decoder.address(address)?,
+        destinations: decoder.destinations(destination)?,
+        element: element(instruction, destination, decoder),
+    })
+}
+
+fn decode_store(instruction: &Instruction, decoder: &Decoder, kind: Kind) -> Result<Transfer, Why> {
+    let [address, source] = [0, 1].map(|index| &instruction.operands[index]);
+    let element = element(instruction, source, decoder);
+    Ok(Transfer::Store {
+        access: access(instruction, kind),
+        address: decoder.address(address)?,
+        sources: decoder.sources(source, element.ty)?,
+        element,
+    })
+}
+
+pub fn execute(block: &mut Block, at: At, transfer: &Transfer) -> Next {
+    match transfer {
+        Transfer::Load { access, address, destinations, element } => {
+            load(block, at, access, address, destinations, *element);
+        }
+        Transfer::Store { access, address, sources, element } => store(block, at, access, address, sources, *element),
+        Transfer::Pack { destination, parts, bits } => {
+            let parts: Vec<Values> = parts.iter().map(|part| block.read(at.warp, *part)).collect();
+            let join =
+                |lane: usize| parts.iter().rev().fold(0, |value, part| value << bits | truncate(part[lane], *bits));
+            block.warps[at.warp].write(*destination, at.mask, &std::array::from_fn(join));
+        }
+        Transfer::Unpack { destinations, source, bits } => {
+            let values = block.read(at.warp, *source);
+            for (index, destination) in destinations.iter().enumerate() {
+                let part = values.map(|value| truncate(value >> (index as u32 * bits), *bits));
+                block.warps[at.warp].write(*destination, at.mask, &part);
+            }
+        }
+        Transfer::Shift { destination, source, by } => {
+            let values = block.read(at.warp, *source).map(|value| value.wrapping_add(*by));
+            block.warps[at.warp].write(*destination, at.mask, &values);
+        }
+    }
+    Next::Following
+}
+
+fn load(
+    block: &mut Block,
+    at: At,
+    access: &Access,
+    address: &AddressSource,
+    destinations: &[Option<RegisterId>],
+    element: Element,
+) {
+    let addresses = block.addresses(at.warp, address);
+    let accessed = block.access(at, access, &addresses);
+    let bytes = element.ty.bytes() as usize;
+    for (index, destination) in destinations.iter().enumerate() {
+        let mut values = [0; 32];
+        for lane in lanes(at.mask) {
+            let value = block.fetch(accessed[lane], index * bytes, bytes);
+            values[lane] = widen(value, element);
+        }
+        block.warps[at.warp].write(*destination, at.mask, &values);
+    }
+}
+
+/// A load into a wider register extends with the type's sign (PTX ISA, "Operand Size Exceeding Instruction-Type Size").
+fn widen(value: u64, element: Element) -> u64 {
+    let unused = 64 - element.ty.bits();
+    let extended = if element.ty.is_signed() { ((value << unused) as i64 >> unused) as u64 } else { value };
+    truncate(extended, element.width)
+}
+
+fn store(block: &mut Block, at: At, access: &Access, address: &AddressSource, sources: &[Source], element: Element) {
+    let addresses = block.addresses(at.warp, address);
+    let accessed = block.access(at, access, &addresses);
+    let bytes = element.ty.bytes() as usize;
+    for (index, source) in sources.iter().enumerate() {
+        let values = block.read(at.warp, *source);
+        for lane in lanes(at.mask).filter(|lane| accessed[*lane] != Accessed::Nothing) {
+            block.put(accessed[lane], index * bytes, bytes, values[lane]);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Exchange between the lanes of a warp. Lanes that a mask names wait for each other.
+
+use super::{At, Next};
+use crate::happens_before::{Lanes, Site};
+use crate::machine::{Block, Decoder, Source, Values, Why, lanes};
+use ptx::forms::Warp;
+use ptx::{Instruction, Operand, RegisterId, Type};
+
+pub struct Exchange {
+    kind: Kind,
+    destination: Option<RegisterId>,
+    /// The predicate of `shfl`: was the source lane in range?
+    in_range: Option<RegisterId>,
+    sources: Vec<Source>,
+    members: Option<Source>,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Shuffle(Shuffle),
+    Vote(Vote),
+    Ballot,
+    ActiveMask,
+    Synchronise,
+}
+
+#[derive(Clone, Copy)]
+enum Shuffle {
+    Up,
+    Down,
+    Butterfly,
+    Index,
+}
+
+#[derive(Clone, Copy)]
+enum Vote {
+    All,
+    Any,
+    Uniform,
+}
+
+pub fn decode(op: Warp, instruction: &Instruction, decoder: &Decoder) -> Result<Exchange, Why> {
+    let kind = match op {
+        Warp::Shuffle => Kind::Shuffle(match instruction.choice(&["up", "down", "bfly"]) {
+            Some("up") => Shuffle::Up,
+            Some("down") => Shuffle::Down,
+            Some(_) => Shuffle::Butterfly,
+            None => Shuffle::Index,
+        }),
+        Warp::Vote => Kind::Vote(match instruction.choice(&["all", "any"]) {
+            Some("all") => Vote::All,
+            Some(_) => Vote::Any,
+            None => Vote::Uniform,
+        }),
+        Warp::Ballot => Kind::Ballot,
+        Warp::ActiveMask => Kind::ActiveMask,
+        Warp::Synchronise => Kind::Synchronise,
+    };
+    let mut operands = instruction.operands.iter();
+    let result = if matches!(kind, Kind::Synchronise) { None } else { operands.next() };
+    let (destination, in_range) = match result {
+        Some(Operand::Pair(first, second)) => (decoder.destination(first)?, decoder.destination(second)?),
+        Some(single) => (decoder.destination(single)?, None),
+        None => (None, None),
+    };
+    let mut sources: Vec<Source> = operands.map(|one| decoder.source(one, Type::B32)).collect::<Result<_, _>>()?;
+    Ok(Exchange { kind, destination, in_range, members: sources.pop(), sources })
+}
+
+pub fn execute(block: &mut Block, at: At, exchange: &Exchange) -> Next {
+    let Some(members) = exchange.members else {
+        block.warps[at.warp].write(exchange.destination, at.mask, &[u64::from(at.mask); 32]);
+        return Next::Following;
+    };
+    if at.mask == 0 {
+        return Next::Following;
+    }
+    let lane = at.mask.trailing_zeros() as usize;
+    let members = block.read(at.warp, members)[lane] as u32;
+    let Some(mask) = block.gather(at, members) else { return Next::Done };
+    exchange.perform(block, at, mask);
+    block.warps[at.warp].disperse(at.statement, members);
+    Next::Done
+}
+
+impl Exchange {
+    /// All lanes of `mask` are here.
+    fn perform(&self, block: &mut Block, at: At, mask: u32) {
+        let operands: Vec<Values> = self.sources.iter().map(|source| block.read(at.warp, *source)).collect();
+        let ballot = || lanes(mask).filter(|lane| operands[0][*lane] & 1 == 1).fold(0u32, |m, lane| m | 1 << lane);
+        let warp = &mut block.warps[at.warp];
+        match self.kind {
+            Kind::Shuffle(mode) => {
+                let from: [(usize, bool); 32] =
+                    std::array::from_fn(|lane| mode.source(lane, operands[1][lane] as u32, operands[2][lane] as u32));
+                let values = std::array::from_fn(|lane| operands[0][from[lane].0]);
+                warp.write(self.destination, mask, &values);
+                warp.write(self.in_range, mask, &from.map(|(_, inside)| u64::from(inside)));
+            }
+            Kind::Vote(vote) => {
+                let votes = ballot();
+                let result = match vote {
+                    Vote::All => votes == mask,
+                    Vote::Any => votes != 0,
+                    Vote::Uniform => votes == mask || votes == 0,
+                };
+                warp.write(self.destination, mask, &[u64::from(result); 32]);
+            }
+            Kind::Ballot => warp.write(self.destination, mask, &[u64::from(ballot()); 32]),
+            Kind::ActiveMask => {}
+            Kind::Synchronise => {
+                block.detector.warp_sync(Lanes { warp: at.warp as u32, mask }, Site(at.statement));
+            }
+        }
+    }
+}
+
+impl Shuffle {
+    /// The lane that `lane` reads, and whether it is in range. PTX ISA, "shfl.sync", with its names in the comments.
+    fn source(self, lane: usize, b: u32, c: u32) -> (usize, bool) {
+        let lane = lane as u32;
+        let (amount, clamp, segment) = (b & 0x1f, c & 0x1f, c >> 8 & 0x1f); // bval, cval, mask
+        let first = lane & segment; // minLane
+        let last = first | (clamp & !segment); // maxLane
+        let (source, inside) = match self {
+            Shuffle::Up => (lane.wrapping_sub(amount), lane as i32 - amount as i32 >= last as i32),
+            Shuffle::Down => (lane + amount, lane + amount <= last),
+            Shuffle::Butterfly => (lane ^ amount, (lane ^ amount) <= last),
+            Shuffle::Index => (first | (amount & !segment), (first | (amount & !segment)) <= last),
+        };
+        (if inside { source as usize & 31 } else { lane as usize }, inside)
+    }
+}

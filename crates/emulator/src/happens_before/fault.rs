@@ -1,0 +1,122 @@
+//! What the detector reports: two unordered accesses, and everything that was learnt about why.
+
+use super::{Site, Space};
+
+/// The check that a fault belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Class {
+    /// Lanes of one warp.
+    RaceWarp,
+    /// Threads of different warps of the CTA, whatever the memory space.
+    RaceShared,
+    /// A copy in flight, read.
+    MissingWait,
+    /// A copy in flight whose source or destination was overwritten.
+    EarlyRelease,
+}
+
+/// How far the issuing lane had brought a copy when the second access ran.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Batch {
+    /// No commit after it.
+    Open,
+    /// Committed, not waited for. `wait_group` with up to this count by the issuing lane would have covered it.
+    Committed { wait_group: u32 },
+    /// The lane waited for it at this site (`None`: too long ago to be remembered), but nothing told the other thread.
+    Waited { site: Option<Site> },
+}
+
+/// Who made an access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Agent {
+    Thread,
+    /// A `cp.async` issued by the lane.
+    Copy(Batch),
+}
+
+/// One of the two accesses of a fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Party {
+    pub warp: u32,
+    pub lane: u8,
+    pub site: Site,
+    pub write: bool,
+    pub agent: Agent,
+}
+
+/// The synchronisation that a release is part of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Means {
+    Barrier { id: u32 },
+    WarpSync { mask: u32 },
+}
+
+/// How the second party stands to the release that should have told it of the first access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// It did not join that barrier generation or warp synchronisation before its access.
+    NotJoined,
+    /// It arrived at the barrier without waiting.
+    ArrivedOnly,
+    /// It joined, but the lane of the first access did not.
+    FirstAbsent,
+    /// The release came after the second access ran.
+    TooLate,
+}
+
+/// The first release, by the lane of the first access, at or after that access; for a copy that was waited for, at or
+/// after the wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Release {
+    pub site: Site,
+    pub means: Means,
+    pub reach: Reach,
+}
+
+/// Whether the first access was ever released.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Published {
+    /// Nothing after it releases it (until the faults were taken).
+    Never,
+    By(Release),
+    /// Too long ago to be remembered.
+    Forgotten,
+    /// A copy in flight: there is nothing to release before it has been waited for.
+    InFlight,
+}
+
+/// Two conflicting accesses that nothing orders: the first example, and how often the same two sites clashed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    pub class: Class,
+    pub space: Space,
+    /// First byte that both touched.
+    pub address: u64,
+    /// How many bytes from there on both lanes touched.
+    pub bytes: u32,
+    pub first: Party,
+    pub second: Party,
+    pub published: Published,
+    pub count: u64,
+}
+
+impl Fault {
+    /// The class, given the parties.
+    pub(super) fn classify(first: &Party, second: &Party) -> Class {
+        match first.agent {
+            Agent::Copy(Batch::Open | Batch::Committed { .. }) if second.write => Class::EarlyRelease,
+            Agent::Copy(Batch::Open | Batch::Committed { .. }) => Class::MissingWait,
+            _ if first.warp == second.warp => Class::RaceWarp,
+            _ => Class::RaceShared,
+        }
+    }
+}
+
+/// Copies of a lane that nobody waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnfinishedCopy {
+    pub warp: u32,
+    pub mask: u32,
+    pub site: Site,
+    pub committed: bool,
+}

@@ -1,0 +1,208 @@
+//! What the shadow stores: marks of whole granules and words, and items for everything that a mark cannot tell.
+
+use super::clock::Row;
+
+/// The access to a whole granule or word, in 12 bytes.
+///
+/// `tag` packs row, flags and lanes into one register: fields stored one by one would stall the next wide load.
+/// `time` 0 means "nobody"; a link to a side table keeps its index in `site`.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Mark {
+    pub time: u32,
+    pub tag: u32,
+    pub site: u32,
+}
+
+/// The granule is described word by word.
+pub const SPLIT: u32 = 1 << 8;
+/// The granule has concurrent whole-granule readers.
+pub const MANY: u32 = 2 << 8;
+/// The word is described by a list of items.
+pub const LIST: u32 = 4 << 8;
+
+/// Which lanes touched which byte of the granule or word, in 8 bits: byte b was touched by lane `first + (b >> unit)`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pattern(pub u32);
+
+const ONE: u32 = 4;
+const EVERY: u32 = 5;
+
+impl Pattern {
+    /// One lane touched all of it.
+    pub fn one(lane: u8) -> Pattern {
+        Pattern(lane as u32 | ONE << 5)
+    }
+
+    /// Every lane of the warp touched all of it.
+    pub fn every() -> Pattern {
+        Pattern(EVERY << 5)
+    }
+
+    /// Consecutive lanes from `first`, each with `1 << unit` bytes (at most 16).
+    pub fn consecutive(first: u8, unit: u32) -> Pattern {
+        Pattern(first as u32 | unit << 5)
+    }
+
+    fn first(self) -> u32 {
+        self.0 & 31
+    }
+
+    fn unit(self) -> u32 {
+        self.0 >> 5
+    }
+
+    pub fn is_every(self) -> bool {
+        self.unit() == EVERY
+    }
+
+    /// Bytes per lane within a word: 1 or 2, else 4.
+    pub fn bytes_in_word(self) -> u8 {
+        1 << self.unit().min(2)
+    }
+
+    /// The lanes that touched byte `byte`.
+    pub fn lanes_at(self, byte: u8) -> u32 {
+        if self.is_every() { u32::MAX } else { 1 << (self.first() + (byte as u32 >> self.unit())) }
+    }
+
+    /// All lanes that touched a granule; more than all for a word of one-byte or two-byte accesses.
+    fn lanes(self) -> u32 {
+        match self.unit() {
+            EVERY => u32::MAX,
+            unit => ((1 << (16 >> unit)) - 1) << self.first(),
+        }
+    }
+
+    /// The pattern within one word of a granule.
+    fn at_word(self, word: u8) -> Pattern {
+        match self.unit() {
+            EVERY => self,
+            unit => {
+                let first = self.first() + ((word as u32 * 4) >> unit);
+                Pattern(first | (if unit < 2 { unit } else { ONE }) << 5)
+            }
+        }
+    }
+}
+
+impl Mark {
+    pub fn new(access: &Access, pattern: Pattern) -> Mark {
+        Mark { time: access.time, tag: (access.row as u32) << 16 | pattern.0, site: access.site }
+    }
+
+    pub fn link(flag: u32, index: u32) -> Mark {
+        Mark { time: 0, tag: flag, site: index }
+    }
+
+    #[inline(always)]
+    pub fn is(&self, flag: u32) -> bool {
+        self.tag & flag != 0
+    }
+
+    #[inline(always)]
+    pub fn row(&self) -> Row {
+        (self.tag >> 16) as Row
+    }
+
+    #[inline(always)]
+    pub fn pattern(&self) -> Pattern {
+        Pattern(self.tag & 0xff)
+    }
+
+    /// The lanes that touched some byte of the granule; of a word, possibly more than those.
+    pub fn lanes(&self) -> u32 {
+        self.pattern().lanes()
+    }
+
+    /// The same lanes at the same time: who follows one follows the other.
+    #[inline(always)]
+    pub fn same_epoch(&self, other: &Mark) -> bool {
+        self.time == other.time && self.tag == other.tag
+    }
+
+    /// The mark of the granule that lies `lanes` lanes further on.
+    #[inline(always)]
+    pub fn advance(self, lanes: u32) -> Mark {
+        Mark { tag: self.tag + lanes, ..self }
+    }
+
+    pub fn at_word(self, word: u8) -> Mark {
+        Mark { tag: self.tag & !0xff | self.pattern().at_word(word).0, ..self }
+    }
+
+    /// The items that say the same of one word.
+    pub fn items(self, write: bool) -> impl Iterator<Item = Item> {
+        let (pattern, bytes) = (self.pattern(), self.pattern().bytes_in_word());
+        (0..4u8).step_by(bytes as usize).filter(move |_| self.time != 0).map(move |byte| Item {
+            time: self.time,
+            site: self.site,
+            row: self.row(),
+            mask: pattern.lanes_at(byte),
+            bytes: ((1 << bytes) - 1) << byte,
+            write,
+            strong: None,
+        })
+    }
+}
+
+/// One instruction's access, whatever its addresses: by which row, when, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    pub row: Row,
+    pub time: u32,
+    pub site: u32,
+    pub write: bool,
+    pub strong: bool,
+}
+
+/// Where a strong access lies, seen from one of its words. Accesses that overlap in part are never morally strong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Strong {
+    /// Start of the access relative to the word.
+    pub offset: i8,
+    pub size: u8,
+}
+
+/// An access to some bytes of one word, by any lanes of a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Item {
+    pub time: u32,
+    pub site: u32,
+    pub row: Row,
+    pub mask: u32,
+    pub bytes: u8,
+    pub write: bool,
+    pub strong: Option<Strong>,
+}
+
+impl Item {
+    /// PTX ISA, "Conflict and Data-races": morally strong accesses of the same location do not race.
+    pub fn morally_strong_with(&self, other: &Item) -> bool {
+        self.strong.is_some() && self.strong == other.strong
+    }
+
+    /// Equal but for the lanes.
+    pub fn merges_with(&self, other: &Item) -> bool {
+        let key = |item: &Item| (item.time, item.site, item.row, item.bytes, item.write, item.strong);
+        key(self) == key(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_falls_apart_into_the_lanes_of_its_words() {
+        let access = Access { row: 3, time: 7, site: 9, write: true, strong: false };
+        let lanes = |mark: Mark| mark.items(true).map(|item| (item.mask, item.bytes)).collect::<Vec<_>>();
+        let halves = Mark::new(&access, Pattern::consecutive(8, 1));
+        assert_eq!(lanes(halves.at_word(1)), [(1 << 10, 0b0011), (1 << 11, 0b1100)]);
+        let words = Mark::new(&access, Pattern::consecutive(8, 2));
+        assert_eq!((lanes(words.at_word(3)), words.lanes()), (vec![(1 << 11, 0b1111)], 0xf00));
+        let doubles = Mark::new(&access, Pattern::consecutive(30, 3));
+        assert_eq!((lanes(doubles.at_word(3)), doubles.lanes()), (vec![(1 << 31, 0b1111)], 3 << 30));
+        let every = Mark::new(&access, Pattern::every());
+        assert_eq!(lanes(every.at_word(2)), [(u32::MAX, 0b1111)]);
+    }
+}

@@ -1,0 +1,266 @@
+//! Happens-before: is every access of a CTA ordered with the accesses that it conflicts with?
+//!
+//! Judged by the PTX memory consistency model, per lane and per byte, for the control flow that ran. The order in which
+//! the emulator happened to run things does not count; only edges do: program order of one lane, CTA barriers,
+//! `bar.warp.sync`, and a lane's wait for its own `cp.async` copies. Lanes of a warp are not ordered by lockstep.
+//!
+//! - **Rows.** A row is 32 agents that share one counter; an epoch is (row, lane, time). Each warp has a row for its
+//!   lanes, whose time ticks at every release by any of them, and a row for the copies its lanes issued, whose time is
+//!   the batch. A copy is thus an access by the channel that will tell of its completion, at the time it will tell;
+//!   nobody knows that epoch before the wait, not even the issuer.
+//! - **Knowledge.** Lanes that know the same form a [`warp::Group`] with one [`clock::Clock`]. A release writes out what
+//!   lanes know, an acquire replaces it by the join. What a lane knows of itself is kept beside the clock.
+//! - **Shadow.** [`shadow::Shadow`] remembers who touched each byte: one mark for 16 bytes where that tells the truth,
+//!   finer where it does not. Something is forgotten only when a later access stands for it.
+//!
+//! An exit is no release: the manual gives a barrier's guarantee to the threads that execute it. What a lane did
+//! before it exited, and did not release, is unordered with the rest of the CTA.
+//!
+//! Atomics, `red` and volatile accesses are strong and relaxed: they do not race among themselves on the same location
+//! with the same size, and they order nothing.
+
+mod actor;
+mod clock;
+mod fault;
+mod mark;
+mod pages;
+mod report;
+mod shadow;
+#[cfg(test)]
+mod tests;
+mod touch;
+mod warp;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use actor::Actor;
+use clock::{Clock, bits};
+pub use fault::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release, UnfinishedCopy};
+use mark::Access;
+use shadow::Shadow;
+use touch::Touch;
+use warp::{Handover, Meeting, Warp};
+
+/// Some lanes of one warp of the CTA.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lanes {
+    pub warp: u32,
+    pub mask: u32,
+}
+
+/// Index of an instruction in its function.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Site(pub u32);
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Space {
+    /// Addresses are offsets in the CTA's shared memory.
+    Shared,
+    Global,
+}
+
+/// What an instruction does to memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Read,
+    Write,
+    /// `ld.volatile`, `ld.relaxed`.
+    StrongRead,
+    /// `st.volatile`, `st.relaxed`.
+    StrongWrite,
+    /// `atom`, `red`.
+    Atomic,
+}
+
+impl Kind {
+    fn writes(self) -> bool {
+        !matches!(self, Kind::Read | Kind::StrongRead)
+    }
+
+    fn is_strong(self) -> bool {
+        !matches!(self, Kind::Read | Kind::Write)
+    }
+}
+
+/// The open generation of a CTA barrier.
+#[derive(Clone, Default)]
+struct Barrier {
+    generation: u32,
+    arrived: Handover,
+}
+
+/// The race detector of one CTA. Addresses must have passed the bounds check.
+#[derive(Clone)]
+pub struct Detector {
+    warps: Vec<Warp>,
+    barriers: BTreeMap<u32, Barrier>,
+    shadows: [Shadow; 2],
+    faults: Vec<Fault>,
+    /// Which fault stands for a pair of sites.
+    index: BTreeMap<(Class, Space, Site, Site), usize>,
+    /// Faults whose first access may still be released.
+    unpublished: Vec<usize>,
+}
+
+impl Detector {
+    /// A CTA whose warps have these lanes; the last warp may be partial.
+    pub fn new(lanes: &[u32]) -> Detector {
+        let start = Arc::new(Clock::new(lanes.len() * 2));
+        Detector {
+            warps: lanes.iter().zip(0..).map(|(mask, index)| Warp::new(index, *mask, start.clone())).collect(),
+            barriers: BTreeMap::new(),
+            shadows: Default::default(),
+            faults: Vec::new(),
+            index: BTreeMap::new(),
+            unpublished: Vec::new(),
+        }
+    }
+
+    /// The warp, and those of the lanes that have not exited.
+    fn warp(&mut self, at: Lanes) -> (&mut Warp, u32) {
+        let warp = &mut self.warps[at.warp as usize];
+        let mask = at.mask & warp.live;
+        (warp, mask)
+    }
+
+    /// A load, store or atomic of `bytes` bytes per lane; `ldmatrix` is 16 bytes by each lane that gives an address.
+    pub fn access(&mut self, at: Lanes, site: Site, kind: Kind, space: Space, addresses: &[u64; 32], bytes: u32) {
+        self.forget_hits();
+        let (warp, _) = self.warp(at);
+        let (row, time) = (warp.lanes_row(), warp.time);
+        let access = Access { row, time, site: site.0, write: kind.writes(), strong: kind.is_strong() };
+        self.touch(at, access, space, addresses, bytes);
+        self.report(at.warp, access, space);
+    }
+
+    /// `cp.async`: reads `from_bytes` of each lane's source in global memory and writes `bytes` to shared memory.
+    pub fn copy(
+        &mut self,
+        at: Lanes,
+        site: Site,
+        from: &[u64; 32],
+        from_bytes: &[u32; 32],
+        to: &[u64; 32],
+        bytes: u32,
+    ) {
+        self.forget_hits();
+        let (read, write) = self.start_copy(at, site);
+        let mut rest = at.mask;
+        while rest != 0 {
+            let size = from_bytes[rest.trailing_zeros() as usize];
+            let mask = bits(rest).filter(|lane| from_bytes[*lane as usize] == size).fold(0, |m, lane| m | 1 << lane);
+            self.touch(Lanes { mask, ..at }, read, Space::Global, from, size);
+            rest &= !mask;
+        }
+        self.report(at.warp, read, Space::Global);
+        self.touch(at, write, Space::Shared, to, bytes);
+        self.report(at.warp, write, Space::Shared);
+    }
+
+    /// Notes a copy as in flight; returns how it reads and how it writes.
+    fn start_copy(&mut self, at: Lanes, site: Site) -> (Access, Access) {
+        let (warp, mask) = self.warp(at);
+        warp.copies.issue(mask, site);
+        let (row, time) = (warp.copies_row(), warp.copies.batch);
+        let read = Access { row, time, site: site.0, write: false, strong: false };
+        (read, Access { write: true, ..read })
+    }
+
+    /// `cp.async.commit_group`.
+    pub fn commit(&mut self, at: Lanes) {
+        let (warp, mask) = self.warp(at);
+        warp.copies.commit(mask);
+    }
+
+    /// `cp.async.wait_group`.
+    pub fn wait(&mut self, at: Lanes, site: Site, pending: u32) {
+        let (warp, mask) = self.warp(at);
+        warp.wait(mask, pending, site);
+    }
+
+    /// `cp.async.wait_all`: also waits for copies not committed (PTX ISA: a `commit_group` and a `wait_group 0`).
+    pub fn wait_all(&mut self, at: Lanes, site: Site) {
+        self.commit(at);
+        self.wait(at, site, 0);
+    }
+
+    /// `bar.warp.sync` by all lanes of its mask.
+    pub fn warp_sync(&mut self, at: Lanes, site: Site) {
+        let (warp, mask) = self.warp(at);
+        let mut handover = Handover::default();
+        warp.release(mask, site, Meeting::Warp, &mut handover);
+        if let Some(view) = handover.finish() {
+            warp.acquire(mask, &view);
+        }
+        self.published(Lanes { mask, ..at }, site, Means::WarpSync { mask });
+    }
+
+    /// Lanes arrive at a CTA barrier, whether they wait (`bar.sync`, `bar.red`) or not (`bar.arrive`).
+    pub fn barrier_arrive(&mut self, at: Lanes, site: Site, id: u32) {
+        let warp = &mut self.warps[at.warp as usize];
+        let mask = at.mask & warp.live;
+        let barrier = self.barriers.entry(id).or_default();
+        let meeting = Meeting::Barrier { id, generation: barrier.generation };
+        warp.release(mask, site, meeting, &mut barrier.arrived);
+        self.published(Lanes { mask, ..at }, site, Means::Barrier { id });
+    }
+
+    /// The barrier's generation is complete: those who waited since their arrival go on, the next generation begins.
+    pub fn barrier_complete(&mut self, id: u32, waiters: &[Lanes]) {
+        let barrier = self.barriers.entry(id).or_default();
+        barrier.generation += 1;
+        if let Some(view) = std::mem::take(&mut barrier.arrived).finish() {
+            for at in waiters {
+                let (warp, mask) = self.warp(*at);
+                warp.acquire(mask, &view);
+            }
+        }
+    }
+
+    pub fn exit(&mut self, at: Lanes) {
+        let (warp, mask) = self.warp(at);
+        warp.exit(mask);
+    }
+
+    /// Faults found since the last call, in the order of discovery.
+    pub fn take_faults(&mut self) -> Vec<Fault> {
+        self.index.clear();
+        self.unpublished.clear();
+        std::mem::take(&mut self.faults)
+    }
+
+    /// Copies that their lanes have not waited for.
+    pub fn unfinished_copies(&self) -> Vec<UnfinishedCopy> {
+        let flights = self
+            .warps
+            .iter()
+            .zip(0..)
+            .flat_map(|(warp, index)| warp.copies.flights.iter().map(move |flight| (warp, index, flight)));
+        let parts = flights.flat_map(|(warp, index, flight)| {
+            let committed = bits(flight.mask).filter(|lane| warp.copies.is_committed(*lane, flight.batch));
+            let committed = committed.fold(0, |m, lane| m | 1 << lane);
+            [(committed, true), (flight.mask & !committed, false)].map(|(mask, committed)| UnfinishedCopy {
+                warp: index,
+                mask,
+                site: flight.site,
+                committed,
+            })
+        });
+        parts.filter(|copy| copy.mask != 0).collect()
+    }
+
+    fn forget_hits(&mut self) {
+        self.shadows.iter_mut().for_each(|shadow| shadow.hits.clear());
+    }
+
+    fn touch(&mut self, at: Lanes, access: Access, space: Space, addresses: &[u64; 32], bytes: u32) {
+        let warp = &mut self.warps[at.warp as usize];
+        warp.touch(at.mask & warp.live);
+        for group in &warp.groups {
+            let actor = Actor { view: &group.view, lanes: warp.lanes_row(), waited: group.waited };
+            let touch = Touch { actor: &actor, access, mask: group.mask & at.mask, addresses, bytes };
+            touch.apply(&mut self.shadows[space as usize]);
+        }
+    }
+}

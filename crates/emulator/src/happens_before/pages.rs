@@ -1,0 +1,63 @@
+//! Where the shadow of an address lies: pages of 4 KiB, made at first touch.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Granules of 16 bytes in a page of 4 KiB.
+pub const PAGE: u64 = 256;
+/// Pages found without hashing: more than the shared memory of any CTA (227 KiB on sm_90).
+const DIRECT: u64 = 64;
+
+/// Page numbers are unique already: spreading their bits is enough.
+#[derive(Clone, Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(*byte as u64));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}
+
+/// From page number to the page's place among the pages made so far.
+#[derive(Clone, Default)]
+pub struct Pages {
+    direct: Vec<Option<u32>>,
+    sparse: HashMap<u64, u32, BuildHasherDefault<Spread>>,
+    made: u32,
+}
+
+impl Pages {
+    /// The place of a granule, and whether its page is new.
+    #[inline]
+    pub fn place(&mut self, granule: u64) -> (usize, bool) {
+        let page = granule / PAGE;
+        let before = self.made;
+        let place = if page < DIRECT { self.direct(page as usize) } else { self.sparse(page) };
+        (place as usize * PAGE as usize + (granule % PAGE) as usize, self.made != before)
+    }
+
+    #[inline]
+    fn direct(&mut self, page: usize) -> u32 {
+        if let Some(Some(place)) = self.direct.get(page) {
+            return *place;
+        }
+        self.direct.resize(self.direct.len().max(page + 1), None);
+        self.made += 1;
+        *self.direct[page].insert(self.made - 1)
+    }
+
+    fn sparse(&mut self, page: u64) -> u32 {
+        *self.sparse.entry(page).or_insert_with(|| {
+            self.made += 1;
+            self.made - 1
+        })
+    }
+}

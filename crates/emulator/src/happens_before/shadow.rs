@@ -1,0 +1,294 @@
+//! Who touched each byte last.
+//!
+//! A granule of 16 bytes costs 24 bytes. It splits into words, and a word into a list of items, only where one mark
+//! would lie; a weak write that follows everything before it makes them whole again. Marks answer "ordered"; only
+//! lists, which are exact, report.
+
+use super::actor::{Actor, Quick};
+use super::mark::{Item, LIST, MANY, Mark, SPLIT};
+use super::pages::{PAGE, Pages};
+
+/// The last write and the reads that followed it.
+#[derive(Clone, Copy, Default)]
+struct Cell {
+    write: Mark,
+    read: Mark,
+}
+
+/// Two unordered accesses to the same bytes of one word.
+#[derive(Clone, Copy, Debug)]
+pub struct Hit {
+    /// Address of the word.
+    pub address: u64,
+    /// The bytes of the word that both touched.
+    pub bytes: u8,
+    pub first: Item,
+    pub first_lane: u8,
+    pub second_lane: u8,
+}
+
+/// Side tables whose entries are used again.
+#[derive(Clone, Default)]
+struct Pool<T> {
+    all: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T: Default> Pool<T> {
+    fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.all.push(T::default());
+            self.all.len() as u32 - 1
+        })
+    }
+}
+
+/// The shadow of one memory space.
+#[derive(Clone, Default)]
+pub struct Shadow {
+    pages: Pages,
+    cells: Vec<Cell>,
+    words: Pool<[Cell; 4]>,
+    readers: Pool<Vec<Mark>>,
+    lists: Pool<Vec<Item>>,
+    /// What the last instruction found.
+    pub hits: Vec<Hit>,
+}
+
+impl Shadow {
+    fn place(&mut self, granule: u64) -> usize {
+        let (place, new) = self.pages.place(granule);
+        if new {
+            self.cells.resize(self.cells.len() + PAGE as usize, Cell::default());
+        }
+        place
+    }
+
+    /// A weak access to `count` whole granules. `mark` is that of the first; each further one begins `step` lanes on.
+    pub fn granules(&mut self, quick: &mut Quick, granule: u64, count: u64, mark: Mark, step: u32, write: bool) {
+        let mut done = 0;
+        while done < count {
+            let here = (count - done).min(PAGE - (granule + done) % PAGE);
+            let mark = mark.advance(done as u32 * step);
+            self.stretch(quick, granule + done, here, mark, step, write);
+            done += here;
+        }
+    }
+
+    /// `granules` within one page.
+    fn stretch(&mut self, quick: &mut Quick, granule: u64, count: u64, mark: Mark, step: u32, write: bool) {
+        let begin = self.place(granule);
+        let (mut place, end) = (begin, begin + count as usize);
+        // The tag lives in a register of its own: a mark changed in part and then copied whole stalls on its own store.
+        let mut tag = mark.tag;
+        while place < end {
+            for cell in &mut self.cells[place..end] {
+                let now = Mark { tag, ..mark };
+                if (cell.write.tag | cell.read.tag) & (SPLIT | MANY) != 0
+                    || !quick.follows(&cell.write, now.pattern())
+                    || !(quick.follows(&cell.read, now.pattern()) || !write && cell.read.same_epoch(&now))
+                {
+                    break;
+                }
+                if write {
+                    *cell = Cell { write: now, read: Mark::default() };
+                } else {
+                    cell.read = now;
+                }
+                tag += step;
+                place += 1;
+            }
+            if place < end {
+                self.granule(quick.actor, granule + (place - begin) as u64, place, Mark { tag, ..mark }, write);
+                tag += step;
+                place += 1;
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn granule(&mut self, actor: &Actor, granule: u64, place: usize, mark: Mark, write: bool) {
+        let cell = self.cells[place];
+        let plain = !cell.write.is(SPLIT) && actor.follows(&cell.write, mark.pattern());
+        let done = plain
+            && if write { self.write_after_readers(actor, place, mark) } else { self.join_readers(actor, place, mark) };
+        if !done {
+            self.granule_by_word(actor, granule, place, mark, write);
+        }
+    }
+
+    /// Concurrent readers of the whole granule, e.g. eight warps that read one tile.
+    fn join_readers(&mut self, actor: &Actor, place: usize, mark: Mark) -> bool {
+        let cell = &mut self.cells[place];
+        if !cell.read.is(MANY) {
+            let index = self.readers.take();
+            self.readers.all[index as usize].extend([cell.read, mark]);
+            cell.read = Mark::link(MANY, index);
+            return true;
+        }
+        let readers = &mut self.readers.all[cell.read.site as usize];
+        readers.retain(|reader| !actor.follows(reader, mark.pattern()) && !reader.same_epoch(&mark));
+        readers.push(mark);
+        true
+    }
+
+    fn write_after_readers(&mut self, actor: &Actor, place: usize, mark: Mark) -> bool {
+        let cell = &mut self.cells[place];
+        if !cell.read.is(MANY) {
+            return false;
+        }
+        let readers = &mut self.readers.all[cell.read.site as usize];
+        if !readers.iter().all(|reader| actor.follows(reader, mark.pattern())) {
+            return false;
+        }
+        readers.clear();
+        self.readers.free.push(cell.read.site);
+        *cell = Cell { write: mark, read: Mark::default() };
+        true
+    }
+
+    fn granule_by_word(&mut self, actor: &Actor, granule: u64, place: usize, mark: Mark, write: bool) {
+        self.split(place);
+        let clean = self.hits.len();
+        for word in 0..4u8 {
+            let (mark, address) = (mark.at_word(word), granule * 4 + word as u64);
+            if mark.pattern().bytes_in_word() == 4 {
+                self.word(actor, address, mark, write);
+            } else {
+                mark.items(write).for_each(|item| self.list(actor, address, item));
+            }
+        }
+        if write && self.hits.len() == clean {
+            self.unsplit(place, mark);
+        }
+    }
+
+    /// The words of a granule, which splits if it was whole.
+    fn split(&mut self, place: usize) -> usize {
+        let cell = self.cells[place];
+        if cell.write.is(SPLIT) {
+            return cell.write.site as usize;
+        }
+        let block = self.words.take() as usize;
+        let readers = match cell.read.is(MANY) {
+            true => std::mem::take(&mut self.readers.all[cell.read.site as usize]),
+            false => vec![cell.read],
+        };
+        if cell.read.is(MANY) {
+            self.readers.free.push(cell.read.site);
+        }
+        for word in 0..4u8 {
+            let parts = Cell { write: cell.write.at_word(word), read: readers[0].at_word(word) };
+            self.words.all[block][word as usize] = parts;
+            if readers.len() > 1 {
+                self.make_list(block, word, &readers[1..]);
+            }
+        }
+        self.cells[place] = Cell { write: Mark::link(SPLIT, block as u32), read: Mark::default() };
+        block
+    }
+
+    /// After a weak write of the whole granule that follows everything nothing else is left to tell.
+    fn unsplit(&mut self, place: usize, mark: Mark) {
+        let block = self.cells[place].write.site;
+        for cell in std::mem::take(&mut self.words.all[block as usize]) {
+            self.free_list(&cell);
+        }
+        self.words.free.push(block);
+        self.cells[place] = Cell { write: mark, read: Mark::default() };
+    }
+
+    fn free_list(&mut self, cell: &Cell) {
+        if cell.write.is(LIST) {
+            self.lists.all[cell.write.site as usize].clear();
+            self.lists.free.push(cell.write.site);
+        }
+    }
+
+    /// A weak access to a whole word by one lane or by every lane.
+    pub fn word(&mut self, actor: &Actor, word: u64, mark: Mark, write: bool) {
+        let place = self.place(word / 4);
+        let block = self.split(place);
+        let cell = &mut self.words.all[block][word as usize % 4];
+        let known = |prior: &Mark| prior.time == 0 || actor.follows(prior, mark.pattern());
+        let races_with_itself = write && mark.pattern().is_every();
+        if !cell.write.is(LIST) && known(&cell.write) && known(&cell.read) && !races_with_itself {
+            if write {
+                *cell = Cell { write: mark, read: Mark::default() };
+            } else {
+                cell.read = mark;
+            }
+            return;
+        }
+        let clean = self.hits.len();
+        mark.items(write).for_each(|item| self.list(actor, word, item));
+        if write && self.hits.len() == clean {
+            let listed = std::mem::replace(
+                &mut self.words.all[block][word as usize % 4],
+                Cell { write: mark, read: Mark::default() },
+            );
+            self.free_list(&listed);
+        }
+    }
+
+    fn make_list(&mut self, block: usize, word: u8, more_reads: &[Mark]) -> u32 {
+        let cell = self.words.all[block][word as usize];
+        let index = self.lists.take();
+        let reads = [cell.read].into_iter().chain(more_reads.iter().map(|mark| mark.at_word(word)));
+        let items = cell.write.items(true).chain(reads.flat_map(|mark| mark.items(false)));
+        self.lists.all[index as usize].extend(items);
+        self.words.all[block][word as usize] = Cell { write: Mark::link(LIST, index), read: Mark::default() };
+        index
+    }
+
+    fn open_list(&mut self, word: u64) -> u32 {
+        let place = self.place(word / 4);
+        let block = self.split(place);
+        let cell = &self.words.all[block][word as usize % 4];
+        if cell.write.is(LIST) { cell.write.site } else { self.make_list(block, word as u8 % 4, &[]) }
+    }
+
+    /// The exact case: any bytes of one word, any lanes, weak or strong.
+    pub fn list(&mut self, actor: &Actor, word: u64, new: Item) {
+        let index = self.open_list(word);
+        let list = &mut self.lists.all[index as usize];
+        let hits = &mut self.hits;
+        let mut hit = |first: Item, bytes, (first_lane, second_lane)| {
+            hits.push(Hit { address: word * 4, bytes, first, first_lane, second_lane });
+        };
+        if new.write && new.strong.is_none() && new.mask.count_ones() > 1 {
+            let others = new.mask & (new.mask - 1);
+            hit(new, new.bytes, (new.mask.trailing_zeros() as u8, others.trailing_zeros() as u8));
+        }
+        for item in list.iter_mut().filter(|item| item.bytes & new.bytes != 0) {
+            if (item.write || new.write)
+                && !item.morally_strong_with(&new)
+                && let Some(lanes) = actor.unordered(item, new.mask)
+            {
+                hit(*item, item.bytes & new.bytes, lanes);
+            }
+            forget(actor, item, &new);
+        }
+        list.retain(|item| item.bytes != 0 && item.mask != 0);
+        match list.iter_mut().find(|item| item.merges_with(&new)) {
+            Some(item) => item.mask |= new.mask,
+            None => list.push(new),
+        }
+    }
+}
+
+/// Drops of an earlier access what the new one stands for: whoever races with that races with the new one too.
+/// A strong write does not stand for a weak one, which races with strong accesses that the strong write does not.
+fn forget(actor: &Actor, item: &mut Item, new: &Item) {
+    let stands_for = (new.write || !item.write) && (new.strong.is_none() || item.strong == new.strong);
+    if !stands_for {
+        return;
+    }
+    let left = actor.unfollowed(item, new.mask);
+    if item.bytes & !new.bytes == 0 {
+        item.mask = left;
+    } else if left == 0 {
+        item.bytes &= !new.bytes;
+    }
+}

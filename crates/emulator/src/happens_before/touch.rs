@@ -1,0 +1,104 @@
+//! From the addresses of an instruction to the largest pieces that one mark describes.
+
+use super::actor::{Actor, Quick};
+use super::clock::bits;
+use super::mark::{Access, Item, Mark, Pattern, Strong};
+use super::shadow::Shadow;
+
+/// The access of lanes that know the same. Addresses count for the lanes of `mask` only.
+pub struct Touch<'a> {
+    pub actor: &'a Actor<'a>,
+    pub access: Access,
+    pub mask: u32,
+    pub addresses: &'a [u64; 32],
+    pub bytes: u32,
+}
+
+impl Touch<'_> {
+    pub fn apply(&self, shadow: &mut Shadow) {
+        if self.bytes == 0 || self.mask == 0 {
+            return;
+        }
+        let first = self.addresses[self.mask.trailing_zeros() as usize];
+        if self.mask.count_ones() > 1 && bits(self.mask).all(|lane| self.addresses[lane as usize] == first) {
+            return self.broadcast(shadow, first);
+        }
+        let mut quick = Quick::new(self.actor);
+        let mut rest = self.mask;
+        while rest != 0 {
+            let first = rest.trailing_zeros();
+            let lanes = self.run(rest, first);
+            self.consecutive(shadow, &mut quick, first, lanes);
+            rest &= ((u64::MAX << (first + lanes)) & u32::MAX as u64) as u32;
+        }
+    }
+
+    /// How many lanes from `first` on touch bytes that lie one behind the other.
+    fn run(&self, mask: u32, first: u32) -> u32 {
+        if mask == u32::MAX && self.is_contiguous() {
+            return 32;
+        }
+        let goes_on = |lane: &u32| {
+            let before = self.addresses[*lane as usize - 1];
+            mask >> lane & 1 == 1 && self.addresses[*lane as usize] == before.wrapping_add(self.bytes as u64)
+        };
+        (first + 1..32).take_while(goes_on).count() as u32 + 1
+    }
+
+    /// All lanes one behind the other, the common case: without branches, so that the compiler makes it a few wide
+    /// compares.
+    fn is_contiguous(&self) -> bool {
+        let expected = (0..32).map(|lane| self.addresses[0].wrapping_add(lane * self.bytes as u64));
+        self.addresses.iter().zip(expected).fold(0, |differs, (found, expected)| differs | (found ^ expected)) == 0
+    }
+
+    /// All lanes touch the same bytes.
+    fn broadcast(&self, shadow: &mut Shadow, start: u64) {
+        let Access { write, strong, .. } = self.access;
+        let every = self.mask == u32::MAX && !strong;
+        if every && !write && (start | self.bytes as u64).is_multiple_of(16) {
+            let (mark, mut quick) = (Mark::new(&self.access, Pattern::every()), Quick::new(self.actor));
+            return shadow.granules(&mut quick, start / 16, self.bytes as u64 / 16, mark, 0, write);
+        }
+        self.pieces(start, |word, item| match item.bytes {
+            15 if every => shadow.word(self.actor, word, Mark::new(&self.access, Pattern::every()), write),
+            _ => shadow.list(self.actor, word, Item { mask: self.mask, ..item }),
+        });
+    }
+
+    /// Lanes whose bytes lie one behind the other: whole granules at once, the rest lane by lane.
+    fn consecutive(&self, shadow: &mut Shadow, quick: &mut Quick, first: u32, lanes: u32) {
+        let (start, size) = (self.addresses[first as usize], self.bytes as u64);
+        let end = start + lanes as u64 * size;
+        let (from, to) = (start.next_multiple_of(16), end / 16 * 16);
+        let even = size.is_power_of_two() && size <= 16 && start.is_multiple_of(size) && !self.access.strong;
+        if !even || from >= to {
+            return (first..first + lanes).for_each(|lane| self.lane(shadow, lane));
+        }
+        let (head, tail) = (first + ((from - start) / size) as u32, first + ((to - start) / size) as u32);
+        let pattern = Pattern::consecutive(head as u8, size.trailing_zeros());
+        let (mark, step) = (Mark::new(&self.access, pattern), 16 / size as u32);
+        shadow.granules(quick, from / 16, (to - from) / 16, mark, step, self.access.write);
+        (first..head).chain(tail..first + lanes).for_each(|lane| self.lane(shadow, lane));
+    }
+
+    fn lane(&self, shadow: &mut Shadow, lane: u32) {
+        let whole = Mark::new(&self.access, Pattern::one(lane as u8));
+        self.pieces(self.addresses[lane as usize], |word, item| match item.bytes {
+            15 if !self.access.strong => shadow.word(self.actor, word, whole, self.access.write),
+            _ => shadow.list(self.actor, word, Item { mask: 1 << lane, ..item }),
+        });
+    }
+
+    /// Cuts a lane's bytes into words.
+    fn pieces(&self, start: u64, mut piece: impl FnMut(u64, Item)) {
+        let Access { row, time, site, write, strong } = self.access;
+        let end = start + self.bytes as u64;
+        for word in start / 4..end.div_ceil(4) {
+            let (from, to) = (start.max(word * 4) - word * 4, end.min(word * 4 + 4) - word * 4);
+            let bytes = ((1u32 << to) - (1 << from)) as u8;
+            let location = Strong { offset: start.wrapping_sub(word * 4) as i8, size: self.bytes as u8 };
+            piece(word, Item { time, site, row, mask: 0, bytes, write, strong: strong.then_some(location) });
+        }
+    }
+}

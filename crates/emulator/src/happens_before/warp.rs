@@ -1,0 +1,267 @@
+//! What the lanes of a warp know, what they have released, and what they have in flight.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::Site;
+use super::clock::{Clock, Row, bits};
+
+/// Releases and waits remembered per warp, for the wording of faults.
+const REMEMBERED: usize = 256;
+
+/// Lanes of a warp that know the same, except each of itself.
+#[derive(Clone)]
+pub struct Group {
+    pub mask: u32,
+    pub view: Arc<Clock>,
+    /// Each of the lanes knows its own copies up to this batch: waiting for one's own copies is not waiting for others'.
+    pub waited: u32,
+}
+
+/// What carried a release.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meeting {
+    Barrier { id: u32, generation: u32 },
+    Warp,
+}
+
+/// One release by lanes of the warp. Releases tick the warp's time, so their times are consecutive.
+#[derive(Clone, Copy)]
+pub struct Released {
+    pub time: u32,
+    pub site: Site,
+    pub mask: u32,
+    pub meeting: Meeting,
+}
+
+#[derive(Clone)]
+pub struct Warp {
+    index: u32,
+    pub time: u32,
+    /// Lanes that have not exited.
+    pub live: u32,
+    /// Lanes that have accessed memory.
+    touched: u32,
+    pub groups: Vec<Group>,
+    pub releases: VecDeque<Released>,
+    pub copies: Copies,
+}
+
+impl Warp {
+    pub fn new(index: u32, live: u32, start: Arc<Clock>) -> Warp {
+        let groups = vec![Group { mask: live, view: start, waited: 0 }];
+        let (releases, copies) = (VecDeque::new(), Copies { batch: 1, ..Copies::default() });
+        Warp { index, time: 1, live, touched: 0, groups, releases, copies }
+    }
+
+    /// The row of the warp's lanes.
+    pub fn lanes_row(&self) -> Row {
+        (self.index * 2) as Row
+    }
+
+    /// The row of the copies that its lanes issued.
+    pub fn copies_row(&self) -> Row {
+        (self.index * 2 + 1) as Row
+    }
+
+    pub fn touch(&mut self, mask: u32) {
+        self.touched |= mask;
+    }
+
+    /// Lanes that are gone (or never were) and did nothing that could be unknown: a release may vouch for them too,
+    /// which keeps the rows of partial warps even.
+    fn vacant(&self) -> u32 {
+        !self.live & !self.touched
+    }
+
+    /// Adds everything that these lanes know, themselves included, to `into`; what they do later is not part of it.
+    pub fn release(&mut self, mask: u32, site: Site, meeting: Meeting, into: &mut Handover) {
+        for group in self.groups.iter().filter(|group| group.mask & mask != 0) {
+            let lanes = group.mask & mask | self.vacant();
+            let clock = into.join(&group.view);
+            clock.raise(self.lanes_row(), lanes, self.time);
+            clock.raise(self.copies_row(), lanes, group.waited);
+        }
+        self.releases.push_back(Released { time: self.time, site, mask, meeting });
+        if self.releases.len() > REMEMBERED {
+            self.releases.pop_front();
+        }
+        self.time += 1;
+    }
+
+    /// Makes one group of lanes that take `view`, which must contain what each of them knew.
+    pub fn acquire(&mut self, mask: u32, view: &Arc<Clock>) {
+        self.split(mask);
+        let inside = |group: &&Group| group.mask & mask != 0;
+        let Some(waited) = self.groups.iter().filter(inside).map(|group| group.waited).min() else { return };
+        self.groups.retain(|group| group.mask & mask == 0);
+        self.groups.push(Group { mask, view: view.clone(), waited });
+        self.coalesce();
+    }
+
+    /// Splits groups so that `mask` is a union of groups.
+    fn split(&mut self, mask: u32) {
+        for index in 0..self.groups.len() {
+            let group = &mut self.groups[index];
+            let inside = group.mask & mask;
+            if inside != 0 && inside != group.mask {
+                group.mask &= !inside;
+                let part = Group { mask: inside, ..group.clone() };
+                self.groups.push(part);
+            }
+        }
+    }
+
+    /// Groups that know the same again become one.
+    fn coalesce(&mut self) {
+        let mut merged: Vec<Group> = Vec::with_capacity(self.groups.len());
+        for group in self.groups.drain(..) {
+            let same = |old: &&mut Group| Arc::ptr_eq(&old.view, &group.view) && old.waited == group.waited;
+            match merged.iter_mut().find(same) {
+                Some(old) => old.mask |= group.mask,
+                None => merged.push(group),
+            }
+        }
+        self.groups = merged;
+    }
+
+    /// Each of the lanes learns of its own committed copies, the last `pending` batches excepted.
+    pub fn wait(&mut self, mask: u32, pending: u32, site: Site) {
+        for (mask, batch) in self.copies.complete(mask, pending) {
+            self.copies.finish(mask, batch, Waited { site, mask, batch, time: self.time });
+            self.split(mask);
+            for group in self.groups.iter_mut().filter(|group| group.mask & mask != 0) {
+                group.waited = group.waited.max(batch);
+            }
+        }
+        self.coalesce();
+    }
+
+    pub fn exit(&mut self, mask: u32) {
+        self.live &= !mask;
+        self.groups.iter_mut().for_each(|group| group.mask &= !mask);
+        self.groups.retain(|group| group.mask != 0);
+    }
+}
+
+/// Knowledge on its way from those who release it to those who acquire it.
+#[derive(Clone, Default)]
+pub struct Handover {
+    clock: Option<Clock>,
+    /// The view joined last: warps that left a barrier together share one.
+    last: Option<Arc<Clock>>,
+}
+
+impl Handover {
+    fn join(&mut self, view: &Arc<Clock>) -> &mut Clock {
+        let clock = self.clock.get_or_insert_with(|| (**view).clone());
+        if !self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, view)) {
+            clock.join(view);
+            self.last = Some(view.clone());
+        }
+        clock
+    }
+
+    pub fn finish(self) -> Option<Arc<Clock>> {
+        self.clock.map(Arc::new)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Commit {
+    mask: u32,
+    batch: u32,
+}
+
+/// Copies that their lanes have not waited for.
+#[derive(Clone, Copy)]
+pub struct Flight {
+    pub mask: u32,
+    pub batch: u32,
+    pub site: Site,
+}
+
+/// A wait by lanes that covered their copies up to a batch.
+#[derive(Clone, Copy)]
+pub struct Waited {
+    pub site: Site,
+    /// The warp's time: releases from then on carry the copies.
+    pub time: u32,
+    mask: u32,
+    batch: u32,
+}
+
+/// What became of a copy, as far as its issuing lane is concerned.
+pub enum State {
+    Open,
+    Committed { later: u32 },
+    Waited(Option<Waited>),
+}
+
+/// The `cp.async` copies of a warp's lanes. A batch is what lies between two commits by any lanes of the warp; a lane's
+/// group may span several batches, and ends with the batch that the lane committed.
+#[derive(Clone, Default)]
+pub struct Copies {
+    pub batch: u32,
+    /// Commits not yet waited for, oldest first.
+    commits: Vec<Commit>,
+    pub flights: Vec<Flight>,
+    waits: VecDeque<Waited>,
+}
+
+impl Copies {
+    pub fn issue(&mut self, mask: u32, site: Site) {
+        let batch = self.batch;
+        match self.flights.last_mut().filter(|last| last.batch == batch && last.site == site) {
+            Some(last) => last.mask |= mask,
+            None => self.flights.push(Flight { mask, batch, site }),
+        }
+    }
+
+    pub fn commit(&mut self, mask: u32) {
+        self.commits.push(Commit { mask, batch: self.batch });
+        self.batch += 1;
+    }
+
+    /// Which lanes find which of their batches complete when all but their last `pending` groups are.
+    fn complete(&self, mask: u32, pending: u32) -> Vec<(u32, u32)> {
+        let (mut left, mut rest, mut complete) = ([pending; 32], mask, Vec::new());
+        for commit in self.commits.iter().rev() {
+            let done =
+                bits(commit.mask & rest).filter(|lane| left[*lane as usize] == 0).fold(0, |m, lane| m | 1 << lane);
+            bits(commit.mask & rest & !done).for_each(|lane| left[lane as usize] -= 1);
+            if done != 0 {
+                complete.push((done, commit.batch));
+                rest &= !done;
+            }
+        }
+        complete
+    }
+
+    fn finish(&mut self, mask: u32, batch: u32, wait: Waited) {
+        self.commits.iter_mut().filter(|commit| commit.batch <= batch).for_each(|commit| commit.mask &= !mask);
+        self.commits.retain(|commit| commit.mask != 0);
+        self.flights.iter_mut().filter(|flight| flight.batch <= batch).for_each(|flight| flight.mask &= !mask);
+        self.flights.retain(|flight| flight.mask != 0);
+        self.waits.push_back(wait);
+        if self.waits.len() > REMEMBERED {
+            self.waits.pop_front();
+        }
+    }
+
+    pub fn is_committed(&self, lane: u8, batch: u32) -> bool {
+        self.commits.iter().any(|commit| commit.batch >= batch && commit.mask >> lane & 1 == 1)
+    }
+
+    pub fn state(&self, lane: u8, batch: u32) -> State {
+        if !self.flights.iter().any(|flight| flight.batch == batch && flight.mask >> lane & 1 == 1) {
+            let covers = |wait: &&Waited| wait.batch >= batch && wait.mask >> lane & 1 == 1;
+            return State::Waited(self.waits.iter().find(covers).copied());
+        }
+        let own = self.commits.iter().filter(|commit| commit.batch >= batch && commit.mask >> lane & 1 == 1);
+        match own.count() {
+            0 => State::Open,
+            groups => State::Committed { later: groups as u32 - 1 },
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Where lanes that a branch separates meet again: its immediate post-dominator.
+
+use ptx::forms::Control;
+use ptx::{Function, Op, Operand, Statement};
+
+/// For each statement of the body that is a branch, the statement where its two ways meet; none if they never do.
+pub struct Flow {
+    meets: Vec<Option<u32>>,
+    targets: Vec<Option<u32>>,
+}
+
+impl Flow {
+    pub fn new(function: &Function) -> Flow {
+        let targets = branch_targets(function);
+        let blocks = Blocks::new(function, &targets);
+        let dominators = blocks.post_dominators();
+        let meets = (0..function.body.len()).map(|at| {
+            targets[at]?;
+            let next = dominators[blocks.of(at)]?;
+            blocks.starts.get(next).map(|start| *start as u32)
+        });
+        Flow { meets: meets.collect(), targets }
+    }
+
+    pub fn target(&self, statement: usize) -> Option<u32> {
+        self.targets[statement]
+    }
+
+    pub fn meeting_point(&self, statement: usize) -> Option<u32> {
+        self.meets[statement]
+    }
+}
+
+fn branch_targets(function: &Function) -> Vec<Option<u32>> {
+    let mut places = vec![0; function.labels.len()];
+    for (at, statement) in function.body.iter().enumerate() {
+        if let Statement::Label(label) = statement {
+            places[label.0 as usize] = at as u32;
+        }
+    }
+    let target = |statement: &Statement| match statement {
+        Statement::Instruction(one) => match one.operands.first() {
+            Some(Operand::Label(label)) => Some(places[label.0 as usize]),
+            _ => None,
+        },
+        _ => None,
+    };
+    function.body.iter().map(target).collect()
+}
+
+/// Basic blocks: where each begins, and which may follow it. The block behind the last stands for the exit.
+struct Blocks {
+    starts: Vec<usize>,
+    successors: Vec<Vec<usize>>,
+}
+
+impl Blocks {
+    fn new(function: &Function, targets: &[Option<u32>]) -> Blocks {
+        let body = &function.body;
+        let mut leads = vec![false; body.len() + 1];
+        leads[0] = true;
+        for at in 0..body.len() {
+            let ends = ends_block(&body[at]);
+            leads[at + 1] |= ends;
+            leads[at] |= matches!(body[at], Statement::Label(_));
+        }
+        let starts: Vec<usize> = (0..body.len()).filter(|at| leads[*at]).collect();
+        let mut blocks = Blocks { starts, successors: vec![] };
+        blocks.successors = (0..blocks.starts.len()).map(|block| blocks.following(body, targets, block)).collect();
+        blocks.successors.push(vec![]);
+        blocks
+    }
+
+    fn of(&self, statement: usize) -> usize {
+        self.starts.partition_point(|start| *start <= statement) - 1
+    }
+
+    fn exit(&self) -> usize {
+        self.starts.len()
+    }
+
+    fn following(&self, body: &[Statement], targets: &[Option<u32>], block: usize) -> Vec<usize> {
+        let end = self.starts.get(block + 1).copied().unwrap_or(body.len());
+        let last = end - 1;
+        let jump = targets[last].map(|target| self.of(target as usize));
+        let leaves = leaves_kernel(&body[last]).then_some(self.exit());
+        let falls = (!always_jumps(&body[last])).then_some(block + 1);
+        [jump, leaves, falls].into_iter().flatten().collect()
+    }
+
+    /// Immediate post-dominators, by the iteration of Cooper, Harvey and Kennedy on the reversed graph.
+    fn post_dominators(&self) -> Vec<Option<usize>> {
+        let order = self.reverse_postorder();
+        let mut rank = vec![usize::MAX; self.successors.len()];
+        order.iter().enumerate().for_each(|(position, block)| rank[*block] = position);
+        let mut dominator: Vec<Option<usize>> = vec![None; self.successors.len()];
+        dominator[self.exit()] = Some(self.exit());
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for block in order.iter().copied().filter(|block| *block != self.exit()) {
+                let known = self.successors[block].iter().copied().filter(|next| dominator[*next].is_some());
+                let new = known.reduce(|a, b| intersect(&dominator, &rank, a, b));
+                changed |= new != dominator[block];
+                dominator[block] = new;
+            }
+        }
+        dominator[self.exit()] = None;
+        dominator
+    }
+
+    /// Blocks from the exit backwards, each before those that only it leads away from.
+    fn reverse_postorder(&self) -> Vec<usize> {
+        let mut before: Vec<Vec<usize>> = vec![vec![]; self.successors.len()];
+        for (block, next) in self.successors.iter().enumerate() {
+            next.iter().for_each(|next| before[*next].push(block));
+        }
+        let mut seen = vec![false; before.len()];
+        let mut order = vec![];
+        let mut stack = vec![(self.exit(), 0)];
+        seen[self.exit()] = true;
+        while let Some((block, index)) = stack.pop() {
+            match before[block].get(index) {
+                Some(next) => {
+                    stack.push((block, index + 1));
+                    if !std::mem::replace(&mut seen[*next], true) {
+                        stack.push((*next, 0));
+                    }
+                }
+                None => order.push(block),
+            }
+        }
+        order.reverse();
+        order
+    }
+}
+
+fn intersect(dominator: &[Option<usize>], rank: &[usize], mut a: usize, mut b: usize) -> usize {
+    while a != b {
+        while rank[a] > rank[b] {
+            a = dominator[a].unwrap_or(b);
+        }
+        while rank[b] > rank[a] {
+            b = dominator[b].unwrap_or(a);
+        }
+    }
+    a
+}
+
+fn control(statement: &Statement) -> Option<(Control, bool)> {
+    match statement {
+        Statement::Instruction(one) => match one.op() {
+            Op::Control(op) => Some((op, one.guard.is_some())),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn ends_block(statement: &Statement) -> bool {
+    control(statement).is_some()
+}
+
+fn leaves_kernel(statement: &Statement) -> bool {
+    matches!(control(statement), Some((Control::Return | Control::Exit | Control::Trap, _)))
+}
+
+fn always_jumps(statement: &Statement) -> bool {
+    matches!(control(statement), Some((_, false)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meeting_line(body: &str) -> Vec<Option<u32>> {
+        let head = ".version 7.0\n.target sm_80\n.address_size 64\n.entry k() { .reg .pred %p;\n";
+        let parsed = ptx::parse(&ptx::Source::new("test", format!("{head}{body}}}"))).unwrap();
+        let function = &parsed.module.functions[0];
+        let flow = Flow::new(function);
+        let branches = (0..function.body.len()).filter(|at| flow.target(*at).is_some());
+        branches.map(|at| flow.meeting_point(at)).collect()
+    }
+
+    #[test]
+    fn an_if_meets_at_its_end() {
+        assert_eq!(meeting_line("@%p bra END;\nbar.sync 0;\nEND: ret;"), [Some(2)]);
+    }
+
+    #[test]
+    fn two_arms_meet_behind_both() {
+        assert_eq!(meeting_line("@%p bra A;\nbar.sync 0;\nbra END;\nA: bar.sync 1;\nEND: ret;"), [Some(5), Some(5)]);
+    }
+
+    #[test]
+    fn a_loop_meets_behind_it() {
+        assert_eq!(meeting_line("A: bar.sync 0;\n@%p bra A;\nret;"), [Some(3)]);
+    }
+
+    #[test]
+    fn ways_that_both_leave_never_meet() {
+        assert_eq!(meeting_line("@%p bra A;\nret;\nA: ret;"), [None]);
+    }
+
+    #[test]
+    fn an_endless_loop_meets_nothing() {
+        assert_eq!(meeting_line("A: @%p bra A;\nbra A;"), [None, None]);
+    }
+}

@@ -1,0 +1,37 @@
+//! The machine: a grid of blocks, blocks of warps, warps of 32 lanes with control flow of their own.
+
+mod block;
+mod flow;
+mod grid;
+mod program;
+mod warp;
+
+pub use block::Block;
+pub use grid::{LaunchShape, run_grid};
+pub use program::{AddressSource, Decoder, Program, Source, Unsupported, Why, parameter_offset, truncate};
+pub use warp::{State, Warp};
+
+/// One value per lane, as wide as the widest register.
+pub type Values = [u64; 32];
+
+/// The lanes of a mask.
+pub fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |lane| mask >> lane & 1 == 1)
+}
+
+/// A mask as people write it: `lanes 0-15, 17`.
+pub fn describe_lanes(mask: u32) -> String {
+    if mask == u32::MAX {
+        return "all lanes".into();
+    }
+    let mut runs: Vec<(usize, usize)> = vec![];
+    for lane in lanes(mask) {
+        match runs.last_mut() {
+            Some((_, end)) if *end + 1 == lane => *end = lane,
+            _ => runs.push((lane, lane)),
+        }
+    }
+    let run = |(start, end): &(usize, usize)| if start == end { start.to_string() } else { format!("{start}-{end}") };
+    let all = runs.iter().map(run).collect::<Vec<_>>().join(", ");
+    format!("{} {all}", if mask.count_ones() == 1 { "lane" } else { "lanes" })
+}

@@ -1,0 +1,208 @@
+//! A warp: registers of 32 lanes, and the fragments its lanes have split into.
+
+use super::{Source, Values, lanes};
+use ptx::RegisterId;
+
+/// Lanes that run together.
+#[derive(Clone, Debug)]
+pub struct Fragment {
+    pub mask: u32,
+    pub next: u32,
+    pub state: State,
+    /// Meeting points ahead, the nearest last.
+    joins: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Ready,
+    /// At the place where a branch ends, until the other side comes.
+    Joining,
+    /// At a block barrier.
+    Barrier(u32),
+    /// At an instruction that all lanes of a mask execute together.
+    Gathering(u32),
+}
+
+/// Where lanes that a branch separated meet again.
+#[derive(Clone, Debug)]
+struct Join {
+    place: u32,
+    expected: u32,
+    arrived: u32,
+    outer: Vec<usize>,
+}
+
+pub struct Warp {
+    pub index: u32,
+    /// Lanes that exist and have not exited.
+    pub live: u32,
+    pub fragments: Vec<Fragment>,
+    joins: Vec<Join>,
+    registers: Vec<Values>,
+}
+
+impl Warp {
+    pub fn new(index: u32, live: u32, registers: usize) -> Warp {
+        let all = Fragment { mask: live, next: 0, state: State::Ready, joins: vec![] };
+        Warp { index, live, fragments: vec![all], joins: vec![], registers: vec![[0; 32]; registers] }
+    }
+
+    pub fn register(&self, register: RegisterId) -> &Values {
+        &self.registers[register.0 as usize]
+    }
+
+    pub fn read(&self, source: Source, special: &dyn Fn(&str, usize) -> u64) -> Values {
+        match source {
+            Source::Register(register) => *self.register(register),
+            Source::Not(register) => self.register(register).map(|value| value ^ 1),
+            Source::Constant(value) => [value; 32],
+            Source::Special(name) => std::array::from_fn(|lane| special(name, lane)),
+        }
+    }
+
+    pub fn write(&mut self, register: Option<RegisterId>, mask: u32, values: &Values) {
+        let Some(register) = register else { return };
+        let row = &mut self.registers[register.0 as usize];
+        lanes(mask).for_each(|lane| row[lane] = values[lane]);
+    }
+
+    /// Lanes of a fragment whose guard holds.
+    pub fn guarded(&self, fragment: usize, guard: Option<ptx::Guard>) -> u32 {
+        let mask = self.fragments[fragment].mask;
+        let Some(guard) = guard else { return mask };
+        let values = self.register(guard.register);
+        lanes(mask).filter(|lane| (values[*lane] & 1 == 1) != guard.negated).fold(0, |mask, lane| mask | 1 << lane)
+    }
+
+    /// Sends the lanes of `taken` to `target`; the others go on. They meet again at `meeting`.
+    pub fn branch(&mut self, fragment: usize, taken: u32, target: u32, meeting: Option<u32>) {
+        let current = &mut self.fragments[fragment];
+        let rest = current.mask & !taken;
+        if taken == 0 || rest == 0 {
+            current.next = if taken == 0 { current.next + 1 } else { target };
+            return;
+        }
+        if let Some(place) = meeting {
+            let join = Join { place, expected: current.mask, arrived: 0, outer: current.joins.clone() };
+            current.joins.push(self.joins.len());
+            self.joins.push(join);
+        }
+        let jumped = Fragment { mask: taken, next: target, ..current.clone() };
+        current.mask = rest;
+        current.next += 1;
+        self.fragments.push(jumped);
+    }
+
+    /// Parks a fragment that has reached its meeting point, and merges those that have all come.
+    pub fn arrive_at_join(&mut self, fragment: usize) {
+        let Some(&join) = self.fragments[fragment].joins.last() else { return };
+        if self.joins[join].place != self.fragments[fragment].next {
+            return;
+        }
+        self.fragments[fragment].state = State::Joining;
+        self.joins[join].arrived |= self.fragments[fragment].mask;
+        self.settle_join(join);
+    }
+
+    fn settle_join(&mut self, join: usize) {
+        let Join { place, expected, arrived, ref outer } = self.joins[join];
+        if arrived != expected {
+            return;
+        }
+        let joins = outer.clone();
+        let waits = |fragment: &Fragment| fragment.state == State::Joining && fragment.joins.last() == Some(&join);
+        self.fragments.retain(|fragment| !waits(fragment));
+        if arrived != 0 {
+            self.fragments.push(Fragment { mask: arrived, next: place, state: State::Ready, joins });
+            let merged = self.fragments.len() - 1;
+            self.arrive_at_join(merged);
+        }
+    }
+
+    /// Lanes end; nobody waits for them any more.
+    pub fn exit(&mut self, mask: u32) {
+        self.live &= !mask;
+        for fragment in &mut self.fragments {
+            fragment.mask &= !mask;
+            if matches!(fragment.state, State::Gathering(_)) {
+                fragment.state = State::Ready; // Looks again whether everybody is here.
+            }
+        }
+        self.fragments.retain(|fragment| fragment.mask != 0);
+        for join in 0..self.joins.len() {
+            let open = self.joins[join].expected != 0;
+            self.joins[join].expected &= !mask;
+            self.joins[join].arrived &= !mask;
+            let awaited =
+                self.fragments.iter().any(|one| one.state == State::Joining && one.joins.last() == Some(&join));
+            if open && awaited {
+                self.settle_join(join);
+            }
+        }
+    }
+
+    /// Have all live lanes of `members` come to the gathering at `place`? If so, those lanes.
+    pub fn gathered(&self, place: u32, members: u32) -> Option<u32> {
+        let here = |fragment: &&Fragment| fragment.next == place && fragment.state == State::Gathering(members);
+        let mask = self.fragments.iter().filter(here).fold(0, |mask, fragment| mask | fragment.mask);
+        (mask & members == self.live & members).then_some(mask & members)
+    }
+
+    /// Lets the fragments of a gathering go on.
+    pub fn disperse(&mut self, place: u32, members: u32) {
+        for index in 0..self.fragments.len() {
+            let fragment = &mut self.fragments[index];
+            if fragment.next == place && fragment.state == State::Gathering(members) {
+                fragment.state = State::Ready;
+                fragment.next += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(warp: &Warp) -> Vec<(u32, u32)> {
+        warp.fragments.iter().map(|fragment| (fragment.mask, fragment.next)).collect()
+    }
+
+    #[test]
+    fn lanes_that_part_meet_again() {
+        let mut warp = Warp::new(0, 0xff, 0);
+        warp.branch(0, 0x0f, 10, Some(20));
+        assert_eq!(places(&warp), [(0xf0, 1), (0x0f, 10)]);
+        warp.fragments[0].next = 20;
+        warp.arrive_at_join(0);
+        assert_eq!(warp.fragments[0].state, State::Joining);
+        warp.fragments[1].next = 20;
+        warp.arrive_at_join(1);
+        assert_eq!(places(&warp), [(0xff, 20)]);
+    }
+
+    #[test]
+    fn nobody_waits_for_lanes_that_exit() {
+        let mut warp = Warp::new(0, 0xff, 0);
+        warp.branch(0, 0x0f, 10, Some(20));
+        warp.fragments[0].next = 20;
+        warp.arrive_at_join(0);
+        warp.exit(0x0f);
+        assert_eq!(places(&warp), [(0xf0, 20)]);
+        assert_eq!(warp.fragments[0].state, State::Ready);
+    }
+
+    #[test]
+    fn nested_branches_meet_inside_out() {
+        let mut warp = Warp::new(0, 0xf, 0);
+        warp.branch(0, 0x3, 10, Some(20));
+        warp.branch(1, 0x1, 15, Some(20));
+        for _ in 0..3 {
+            let ready = warp.fragments.iter().position(|fragment| fragment.state == State::Ready).unwrap();
+            warp.fragments[ready].next = 20;
+            warp.arrive_at_join(ready);
+        }
+        assert_eq!(places(&warp), [(0xf, 20)]);
+    }
+}

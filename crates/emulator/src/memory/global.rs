@@ -1,0 +1,91 @@
+//! Global memory: allocations with guard space between them, at addresses that look like real ones.
+
+use super::Bytes;
+
+/// Where the first allocation lies; drivers hand out addresses of this kind.
+pub const GLOBAL_BASE: u64 = 0x7f52_0000_0000;
+/// At least this much unmapped space lies between two allocations.
+const GUARD: u64 = 1 << 20;
+/// Drivers align allocations to this (CUDA C++ Programming Guide, "Device Memory Accesses").
+const ALIGNMENT: u64 = 512;
+
+#[derive(Clone, Debug)]
+pub struct Allocation {
+    pub name: String,
+    pub base: u64,
+    pub bytes: Bytes,
+}
+
+/// An access that no allocation contains, and the allocation it came nearest to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outside {
+    /// Name, size, and how far behind its end (or, negative, before its start) the access begins.
+    pub nearest: Option<(String, u64, i64)>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct GlobalMemory {
+    /// Ordered by address.
+    allocations: Vec<Allocation>,
+}
+
+impl GlobalMemory {
+    /// Places a named allocation behind the others; returns its address.
+    pub fn allocate(&mut self, name: &str, bytes: Bytes) -> u64 {
+        let end = |last: &Allocation| last.base + last.bytes.len() as u64 + GUARD;
+        let base = self.allocations.last().map_or(GLOBAL_BASE, end).next_multiple_of(ALIGNMENT);
+        self.allocations.push(Allocation { name: name.into(), base, bytes });
+        base
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Allocation> {
+        self.allocations.iter().find(|allocation| allocation.name == name)
+    }
+
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Allocation> {
+        self.allocations.iter_mut().find(|allocation| allocation.name == name)
+    }
+
+    /// The allocation that contains all of an access, and the offset in it.
+    pub fn find(&self, address: u64, bytes: u64) -> Result<(usize, usize), Outside> {
+        let index = self.allocations.partition_point(|allocation| allocation.base <= address).checked_sub(1);
+        if let Some(index) = index {
+            let allocation = &self.allocations[index];
+            let offset = address - allocation.base;
+            if offset.checked_add(bytes).is_some_and(|end| end <= allocation.bytes.len() as u64) {
+                return Ok((index, offset as usize));
+            }
+        }
+        Err(Outside { nearest: self.nearest(address) })
+    }
+
+    fn nearest(&self, address: u64) -> Option<(String, u64, i64)> {
+        let distance = |allocation: &Allocation| {
+            let end = allocation.base + allocation.bytes.len() as u64;
+            let from = if address < allocation.base { allocation.base } else { end };
+            address.wrapping_sub(from) as i64
+        };
+        let nearest = self.allocations.iter().min_by_key(|allocation| distance(allocation).unsigned_abs())?;
+        Some((nearest.name.clone(), nearest.bytes.len() as u64, distance(nearest)))
+    }
+
+    pub fn address(&self, allocation: usize, offset: usize) -> u64 {
+        self.allocations[allocation].base + offset as u64
+    }
+
+    pub fn bytes(&self, allocation: usize) -> &Bytes {
+        &self.allocations[allocation].bytes
+    }
+
+    pub fn bytes_mut(&mut self, allocation: usize) -> &mut Bytes {
+        &mut self.allocations[allocation].bytes
+    }
+
+    /// An address as `name[offset]`.
+    pub fn place(&self, address: u64) -> String {
+        match self.find(address, 1) {
+            Ok((index, offset)) => format!("`{}`+{offset}", self.allocations[index].name),
+            Err(_) => format!("{address:#x}"),
+        }
+    }
+}

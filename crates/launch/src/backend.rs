@@ -1,0 +1,126 @@
+//! What runs kernels: the emulator, a real GPU.
+
+use std::time::Duration;
+
+use crate::finding::Finding;
+use crate::hash;
+use crate::kernel::Kernel;
+use crate::memory::Memory;
+use crate::resolved;
+
+/// Something that runs kernels.
+///
+/// ```
+/// use launch::backend::{Backend, Options, Run, Witness};
+/// use launch::{Error, Kernel, Limits, Memory, Resolved};
+///
+/// /// Launches nothing and says so.
+/// struct Idle;
+///
+/// impl Backend for Idle {
+///     type Loaded = Resolved;
+///     type Error = Error;
+///
+///     fn name(&self) -> &str {
+///         "idle"
+///     }
+///
+///     fn load(&self, kernel: &Kernel) -> Result<Resolved, Error> {
+///         kernel.resolve(&Limits::default())
+///     }
+///
+///     fn run(&self, _: &mut Resolved, memory: &mut Memory, _: &Options) -> Result<Run, Error> {
+///         let before = memory.clone();
+///         Ok(Run { outputs: memory.changes_since(&before), ..Run::default() })
+///     }
+/// }
+/// ```
+pub trait Backend {
+    /// A kernel made ready to run; device memory stays with it between runs.
+    type Loaded;
+    /// Why a kernel cannot be loaded or run; a finding is not an error.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// The word for `--backend`.
+    fn name(&self) -> &str;
+
+    /// Checks and prepares a kernel.
+    fn load(&self, kernel: &Kernel) -> Result<Self::Loaded, Self::Error>;
+
+    /// Runs every launch of the recipe in order on the given memory, and leaves the results there.
+    fn run(&self, loaded: &mut Self::Loaded, memory: &mut Memory, options: &Options) -> Result<Run, Self::Error>;
+}
+
+/// How a kernel is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Decides the order in which an emulator runs what no rule orders.
+    pub seed: u64,
+    /// An emulator stops after so many instructions of one launch.
+    pub instruction_budget: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        // Above any case of ours by a factor of ten, and still a matter of minutes.
+        Options { seed: 0, instruction_budget: 10_000_000_000 }
+    }
+}
+
+/// What a run showed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Run {
+    /// The buffers that the run changed.
+    pub outputs: Vec<Output>,
+    /// What the checks found; a backend without checks finds nothing.
+    pub findings: Vec<Finding>,
+    /// How long each launch took, repeats included.
+    pub times: Vec<Duration>,
+    /// The launches that the backend saw happen.
+    pub witness: Vec<Witness>,
+}
+
+/// A buffer that a run changed: the hashes say from what to what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// The buffer.
+    pub buffer: String,
+    /// SHA-256 of its bytes before the run.
+    pub before: String,
+    /// SHA-256 of its bytes after the run.
+    pub after: String,
+}
+
+/// A launch that happened: "no errors" means nothing unless something ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Witness {
+    /// The entry.
+    pub entry: String,
+    /// Blocks in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads in x, y and z.
+    pub block: [u32; 3],
+    /// How many times it was launched.
+    pub count: u32,
+}
+
+impl Witness {
+    /// A launch of the entry, all repeats done.
+    pub fn of(entry: &str, launch: &resolved::Launch) -> Witness {
+        Witness { entry: entry.to_string(), grid: launch.grid, block: launch.block, count: launch.repeat }
+    }
+}
+
+impl Memory {
+    /// The buffers whose bytes differ from an earlier state.
+    pub fn changes_since(&self, before: &Memory) -> Vec<Output> {
+        let pairs = self.buffers.iter().zip(&before.buffers);
+        let changed = pairs.filter(|(after, before)| after.bytes != before.bytes);
+        let output = |(after, before): (&crate::BufferMemory, &crate::BufferMemory)| Output {
+            buffer: after.name.clone(),
+            before: hash::hex(&before.bytes),
+            after: hash::hex(&after.bytes),
+        };
+        changed.map(output).collect()
+    }
+}

@@ -1,0 +1,244 @@
+//! What a buffer holds before the first launch.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::element::{Element, Value};
+use crate::error::{Error, Fault};
+use crate::expr::{Expr, Names};
+use crate::random::Random;
+use crate::recipe::Number;
+use crate::source::Spot;
+use crate::{files, resolved};
+
+/// How a buffer is filled, as written in a recipe.
+///
+/// ```
+/// use launch::buffer::Init;
+///
+/// assert_eq!(Init::parse("normal(0.5)").unwrap().to_string(), "normal(0.5)");
+/// assert!(Init::parse("random").is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Init {
+    /// `normal(sigma)` or `normal(sigma, seed)`: random, the seed else taken from the buffer's name and `--seed`.
+    Normal {
+        /// The standard deviation.
+        sigma: Float,
+        /// The seed, where it does not depend on the run.
+        seed: Option<Expr>,
+    },
+    /// `zeros`.
+    Zeros,
+    /// `ramp`: element `i` holds `i`, starting again where the type stops holding every integer (f16 at 2048).
+    Ramp,
+    /// `const(v)`.
+    Const(Number),
+    /// `poison`: [`Element::poison`] everywhere, and the bytes count as never written. The default.
+    #[default]
+    Poison,
+    /// `file = "x.bin"` (raw little-endian) or `"x.npy"`.
+    File(String),
+}
+
+/// A float that compares by bits, so that recipes with a NaN can be equal.
+#[derive(Debug, Clone, Copy)]
+pub struct Float(pub f64);
+
+impl PartialEq for Float {
+    fn eq(&self, other: &Float) -> bool {
+        self.0.to_bits() == other.0.to_bits()
+    }
+}
+
+impl fmt::Display for Float {
+    /// As TOML writes it.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            value if value.is_nan() => formatter.write_str(if value.is_sign_negative() { "-nan" } else { "nan" }),
+            value => write!(formatter, "{value:?}"),
+        }
+    }
+}
+
+impl Init {
+    /// Reads the value of `init`.
+    pub fn parse(text: &str) -> Result<Init, Fault> {
+        Init::parse_at(text, Spot::at(0))
+    }
+
+    pub(crate) fn parse_at(text: &str, spot: Spot) -> Result<Init, Fault> {
+        let (name, arguments) = split_call(text);
+        match (name, arguments) {
+            ("zeros", None) => Ok(Init::Zeros),
+            ("ramp", None) => Ok(Init::Ramp),
+            ("poison", None) => Ok(Init::Poison),
+            ("const", Some(value)) => Ok(Init::Const(Number::parse_at(value, within(spot, text, value))?)),
+            ("normal", Some(arguments)) => normal(text, arguments, spot),
+            _ => {
+                let expected = "normal(sigma), normal(sigma, seed), zeros, ramp, const(v) or poison";
+                Err(Fault::new(spot, format!("unknown init `{text}`: expected {expected}")))
+            }
+        }
+    }
+
+    /// The value with every expression evaluated.
+    pub(crate) fn resolve(&self, element: Element, names: &Names, spot: Spot) -> Result<resolved::Init, Fault> {
+        Ok(match self {
+            Init::Zeros => resolved::Init::Constant(0),
+            Init::Ramp => resolved::Init::Ramp,
+            Init::Poison => resolved::Init::Poison,
+            Init::File(path) => resolved::Init::File(path.into()),
+            Init::Const(number) => {
+                let bits = element.encode(number.evaluate(names)?).map_err(|message| Fault::new(spot, message))?;
+                resolved::Init::Constant(bits)
+            }
+            Init::Normal { sigma, seed } => {
+                let seed = seed.as_ref().map(|seed| seed_value(seed, names)).transpose()?;
+                resolved::Init::Normal { sigma: sigma.0, seed }
+            }
+        })
+    }
+}
+
+fn normal(text: &str, arguments: &str, spot: Spot) -> Result<Init, Fault> {
+    let (sigma, seed) = arguments.split_once(',').map_or((arguments, None), |(sigma, seed)| (sigma, Some(seed)));
+    let deviation: Option<f64> = sigma.trim().parse().ok().filter(|sigma: &f64| sigma.is_finite() && *sigma >= 0.0);
+    let Some(deviation) = deviation else {
+        let message = format!("sigma is `{}` in `{text}`: expected a number that is not negative", sigma.trim());
+        return Err(Fault::new(spot, message));
+    };
+    let seed = seed.map(|seed| Expr::parse_at(seed, within(spot, text, seed))).transpose()?;
+    Ok(Init::Normal { sigma: Float(deviation), seed })
+}
+
+fn seed_value(seed: &Expr, names: &Names) -> Result<u64, Fault> {
+    let value = seed.evaluate(names)?;
+    u64::try_from(value).map_err(|_| Fault::new(seed.spot(), format!("seed is {value}: expected 0 to 2^64-1")))
+}
+
+/// Splits `name(arguments)`; a text without parentheses is all name.
+pub(crate) fn split_call(text: &str) -> (&str, Option<&str>) {
+    let text = text.trim();
+    match text.strip_suffix(')').and_then(|inner| inner.split_once('(')) {
+        Some((name, arguments)) => (name.trim_end(), Some(arguments)),
+        None => (text, None),
+    }
+}
+
+/// The spot of `part`, which must be a slice of `whole`.
+pub(crate) fn within(spot: Spot, whole: &str, part: &str) -> Spot {
+    Spot(spot.0.map(|offset| offset + (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)))
+}
+
+impl fmt::Display for Init {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Init::Normal { sigma, seed: Some(seed) } => write!(formatter, "normal({sigma}, {seed})"),
+            Init::Normal { sigma, seed: None } => write!(formatter, "normal({sigma})"),
+            Init::Zeros => formatter.write_str("zeros"),
+            Init::Ramp => formatter.write_str("ramp"),
+            Init::Const(value) => write!(formatter, "const({value})"),
+            Init::Poison => formatter.write_str("poison"),
+            Init::File(path) => write!(formatter, "file({path})"),
+        }
+    }
+}
+
+/// The bytes of a buffer before the first launch; `seed` is the run's, `folder` holds the files.
+pub(crate) fn fill(buffer: &resolved::Buffer, seed: u64, folder: &Path) -> Result<Vec<u8>, Error> {
+    if let resolved::Init::File(path) = &buffer.init {
+        return files::elements(&folder.join(path), buffer.element, &buffer.shape);
+    }
+    let mut bytes = Vec::new();
+    let size = usize::try_from(buffer.bytes).unwrap_or(usize::MAX);
+    bytes.try_reserve_exact(size).map_err(|_| Error::Recipe {
+        place: None,
+        message: format!("buffer `{}` needs {size} bytes, more than this machine has", buffer.name),
+    })?;
+    let element = buffer.element;
+    let mut next = generator(buffer, seed);
+    for index in 0..size / element.bytes() {
+        element.write(next(index), &mut bytes);
+    }
+    Ok(bytes)
+}
+
+/// The bits of element `i`, asked for in order.
+fn generator(buffer: &resolved::Buffer, seed: u64) -> Box<dyn FnMut(usize) -> u64> {
+    let element = buffer.element;
+    match buffer.init {
+        resolved::Init::Constant(bits) => Box::new(move |_| bits),
+        resolved::Init::Ramp => {
+            let value = move |index| Value::Integer((index as u128 % element.ramp_period()) as i128);
+            Box::new(move |index| match element.is_float() {
+                true => element.encode(value(index)).unwrap_or_default(),
+                false => element.wrap(index as i128),
+            })
+        }
+        resolved::Init::Normal { sigma, seed: own } => {
+            let mut random = own.map_or_else(|| Random::named(&buffer.name, seed), Random::new);
+            Box::new(move |_| draw(element, sigma * random.normal()))
+        }
+        resolved::Init::Poison | resolved::Init::File(_) => Box::new(move |_| element.poison()),
+    }
+}
+
+/// A random number in an element; integers take the nearest whole number and wrap.
+fn draw(element: Element, value: f64) -> u64 {
+    let bits = element.encode(Value::Float(value));
+    bits.unwrap_or_else(|_| element.wrap(value.round_ties_even() as i128))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(element: Element, count: u64, init: resolved::Init) -> Vec<u8> {
+        let bytes = count * element.bytes() as u64;
+        let buffer = resolved::Buffer { name: "x".into(), element, shape: vec![count], bytes, init, expectation: None };
+        fill(&buffer, 0, Path::new("")).unwrap()
+    }
+
+    #[test]
+    fn the_same_bits_on_every_machine() {
+        let init = resolved::Init::Normal { sigma: 1.0, seed: None };
+        let first: Vec<u8> = bytes(Element::F32, 64, init.clone());
+        insta::assert_snapshot!(crate::hash::hex(&first), @"e878e9cb9315c606c43da0770c488a340d47c8867d23121128c9738b7a457af8");
+        assert_eq!(bytes(Element::F32, 64, init), first);
+    }
+
+    #[test]
+    fn ramps_start_again() {
+        let ramp = bytes(Element::Bf16, 258, resolved::Init::Ramp);
+        assert_eq!(Element::Bf16.decode(Element::Bf16.read(&ramp, 255)), 255.0);
+        assert_eq!(Element::Bf16.decode(Element::Bf16.read(&ramp, 257)), 1.0);
+        let ramp = bytes(Element::S8, 300, resolved::Init::Ramp);
+        assert_eq!(Element::S8.decode(Element::S8.read(&ramp, 128)), -128.0);
+    }
+
+    #[test]
+    fn integers_draw_whole_numbers() {
+        let drawn = bytes(Element::S32, 100, resolved::Init::Normal { sigma: 100.0, seed: Some(3) });
+        let values: Vec<f64> = (0..100).map(|index| Element::S32.decode(Element::S32.read(&drawn, index))).collect();
+        assert!(values.iter().any(|value| *value < -20.0) && values.iter().any(|value| *value > 20.0));
+    }
+
+    #[test]
+    fn texts_read_back() {
+        for text in
+            ["normal(1.0)", "normal(0.5, n+1)", "zeros", "ramp", "const(3)", "const(-0.5)", "const(n*2)", "poison"]
+        {
+            let init = Init::parse(text).unwrap();
+            assert_eq!(init.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn failures_say_what_is_expected() {
+        let failure = |text: &str| Init::parse(text).unwrap_err().message;
+        insta::assert_snapshot!(failure("uniform(1)"), @"unknown init `uniform(1)`: expected normal(sigma), normal(sigma, seed), zeros, ramp, const(v) or poison");
+        insta::assert_snapshot!(failure("normal(-1.0)"), @"sigma is `-1.0` in `normal(-1.0)`: expected a number that is not negative");
+        insta::assert_snapshot!(failure("normal(1.0, 2 +)"), @"expected a number, a name or `(`, found the end of the expression");
+    }
+}

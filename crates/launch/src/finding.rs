@@ -1,0 +1,67 @@
+//! What a check found: both events, what is missing between them, and how to repeat it.
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Right, but poor style or slow.
+    Lint,
+    /// Allowed, but hardly meant.
+    Warning,
+    /// Wrong by the rules of the machine.
+    Error,
+}
+
+impl Severity {
+    /// The word in reports and expectations.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Lint => "lint",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// One finding of one check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The check's name, such as `missing-wait`.
+    pub check: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What happened.
+    pub message: String,
+    /// The event that is judged.
+    pub first: Event,
+    /// The event it conflicts with.
+    pub second: Option<Event>,
+    /// What would have ordered them.
+    pub missing: Option<String>,
+    /// What to do.
+    pub help: Option<String>,
+    /// How many times it happened at this pair of places.
+    pub count: u64,
+    /// The seed of the run that showed it.
+    pub seed: u64,
+}
+
+/// One side of a finding: a place in the PTX and who stood there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// What happened at the place, in a few words.
+    pub label: String,
+    /// The PTX file.
+    pub file: String,
+    /// The line, from one.
+    pub line: u32,
+    /// The column, from one.
+    pub column: u32,
+    /// The line that generated the PTX, `file:line:column`, where `.loc` tells.
+    pub source: Option<String>,
+    /// The block.
+    pub cta: [u32; 3],
+    /// The warp in the block.
+    pub warp: u32,
+    /// The lanes of the warp, one bit each.
+    pub lanes: u32,
+}

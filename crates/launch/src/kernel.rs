@@ -1,0 +1,285 @@
+//! The one currency: a PTX module and its recipe.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ptx::{Function, Module, Parameter, Parsed};
+
+use crate::error::{Error, Fault};
+use crate::expr::nearest;
+use crate::recipe::{Launch, Recipe};
+use crate::resolve::Limits;
+use crate::resolved::{self, ArgumentValue, Resolved};
+use crate::{files, hash, header};
+
+/// Longest PTX or recipe that is read, in bytes; spans are 32 bits wide.
+const MAX_TEXT_BYTES: u64 = 256 << 20;
+
+/// A PTX module, the text it stands in, and how to launch it.
+///
+/// ```
+/// use launch::{Kernel, Limits};
+///
+/// let kernel = Kernel::parse("nothing.ptx", r#"
+/// //@ [[launch]]
+/// //@ grid = [1, 1, 1]
+/// //@ block = [32, 1, 1]
+/// .version 7.0
+/// .target sm_80
+/// .address_size 64
+/// .visible .entry nothing() { ret; }
+/// "#)?;
+/// assert_eq!(kernel.name, "nothing");
+/// assert_eq!(kernel.resolve(&Limits::default())?.launches.len(), 1);
+/// # Ok::<(), launch::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// What reports call it: the stem of its file, or the generator's name.
+    pub name: String,
+    /// Module, text and spans.
+    pub parsed: Parsed,
+    /// Buffers and launches.
+    pub recipe: Recipe,
+}
+
+impl Kernel {
+    /// A kernel from parts that are already read, such as a `.ptx` and command line flags.
+    pub fn new(name: impl Into<String>, parsed: Parsed, recipe: Recipe) -> Kernel {
+        Kernel { name: name.into(), parsed, recipe }
+    }
+
+    /// Reads a `.ptx` text that carries its recipe in its header; `path` is its name in errors.
+    pub fn parse(path: &str, text: &str) -> Result<Kernel, Error> {
+        let message = "no recipe: expected leading lines that begin with `//@ `, or a .toml of the same name beside it";
+        let missing = || Error::File { path: path.into(), message: message.into() };
+        let recipe = header::read(path, text)?.ok_or_else(missing)?;
+        Kernel::with_text(path, text, recipe)
+    }
+
+    /// Reads a `.ptx` text for a recipe that was read elsewhere.
+    pub fn with_text(path: &str, text: &str, recipe: Recipe) -> Result<Kernel, Error> {
+        let parsed = ptx::parse(&ptx::Source::new(path, text))?;
+        Ok(Kernel::new(stem(Path::new(path)), parsed, recipe))
+    }
+
+    /// A kernel that a program made: its text is what `veriflash ptx` prints, header included.
+    pub fn generated(name: impl Into<String>, module: &Module, recipe: Recipe) -> Result<Kernel, Error> {
+        let name = name.into();
+        let text = format!("{}{}", recipe.to_header(), ptx::print(module));
+        let parsed = ptx::parse(&ptx::Source::new(format!("{name}.ptx"), text))?;
+        Ok(Kernel { name, parsed, recipe })
+    }
+
+    /// Opens a `.ptx` with a header, a `.ptx` with a `.toml` of the same stem beside it, or such a `.toml`.
+    pub fn open(path: &Path) -> Result<Kernel, Error> {
+        let text = read_text(path)?;
+        let name = path.display().to_string();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            return Kernel::beside(path, Recipe::parse(&name, &text)?);
+        }
+        let recipe_path = path.with_extension("toml");
+        match header::read(&name, &text)? {
+            None if recipe_path.is_file() => {
+                let recipe = Recipe::parse(&recipe_path.display().to_string(), &read_text(&recipe_path)?)?;
+                Kernel::with_text(&name, &text, recipe)
+            }
+            _ => Kernel::parse(&name, &text),
+        }
+    }
+
+    /// The kernel whose PTX a `.toml` names, or that has the same stem.
+    fn beside(path: &Path, recipe: Recipe) -> Result<Kernel, Error> {
+        let ptx = match &recipe.ptx {
+            Some(file) => path.parent().map(Path::to_path_buf).unwrap_or_default().join(file),
+            None => path.with_extension("ptx"),
+        };
+        Kernel::with_text(&ptx.display().to_string(), &read_text(&ptx)?, recipe)
+    }
+
+    /// The module.
+    pub fn module(&self) -> &Module {
+        &self.parsed.module
+    }
+
+    /// The module's hash: of its canonical text, so that comments and spacing are not part of it.
+    pub fn hash(&self) -> String {
+        hash::hex(ptx::print(self.module()).as_bytes())
+    }
+
+    /// The PTX file, as errors and reports name it.
+    pub fn file(&self) -> &str {
+        &self.parsed.source.name
+    }
+
+    /// The entry that a launch names, or the only one.
+    pub fn entry(&self, launch: &resolved::Launch) -> Result<&Function, Error> {
+        self.find_entry(launch.entry.as_deref()).map_err(|message| Error::Recipe { place: None, message })
+    }
+
+    fn find_entry(&self, name: Option<&str>) -> Result<&Function, String> {
+        let functions = &self.module().functions;
+        let names = || functions.iter().map(|function| function.name.as_str());
+        let Some(name) = name else {
+            let [only] = &functions[..] else {
+                let list = names().collect::<Vec<_>>().join(", ");
+                return Err(format!("the module has {} entries: name one with `entry` ({list})", functions.len()));
+            };
+            return Ok(only);
+        };
+        self.module().function(name).ok_or_else(|| match nearest(name, names()) {
+            Some(near) => format!("the module has no entry `{name}`: did you mean `{near}`?"),
+            None => {
+                format!("the module has no entry `{name}`: expected one of {}", names().collect::<Vec<_>>().join(", "))
+            }
+        })
+    }
+
+    /// Resolves the recipe and checks its arguments against the parameters of the entries.
+    pub fn resolve(&self, limits: &Limits) -> Result<Resolved, Error> {
+        let resolved = self.recipe.resolve(limits)?;
+        for (written, launch) in self.recipe.launches.iter().zip(&resolved.launches) {
+            self.check_launch(written, launch).map_err(|fault| self.recipe.source.error(fault))?;
+        }
+        Ok(resolved)
+    }
+
+    fn check_launch(&self, written: &Launch, launch: &resolved::Launch) -> Result<(), Fault> {
+        let at_launch = |message: String| Fault::new(written.spot, message);
+        let entry = self.find_entry(launch.entry.as_deref()).map_err(at_launch)?;
+        check_count(entry, launch).map_err(at_launch)?;
+        for (index, (argument, parameter)) in launch.args.iter().zip(&entry.parameters).enumerate() {
+            let name = argument.name.as_deref().map_or_else(|| index.to_string(), |name| format!("{index} (`{name}`)"));
+            check_argument(&argument.value, parameter)
+                .map_err(|message| Fault::new(written.args[index].spot, format!("argument {name} {message}")))?;
+        }
+        Ok(())
+    }
+}
+
+fn check_count(entry: &Function, launch: &resolved::Launch) -> Result<(), String> {
+    let (expected, found) = (entry.parameters.len(), launch.args.len());
+    let help = match (entry.parameters.get(found), launch.args.get(expected)) {
+        (Some(missing), _) => format!("add one for `{}`", missing.name),
+        (None, Some(_)) => format!("remove {}", found - expected),
+        (None, None) => return Ok(()),
+    };
+    Err(format!("launch of `{}` has {found} arguments: expected {expected}, {help}", entry.name))
+}
+
+/// The size of a parameter in bytes.
+fn size(parameter: &Parameter) -> u64 {
+    u64::from(parameter.ty.bytes()) * u64::from(parameter.count.unwrap_or(1))
+}
+
+fn check_argument(value: &ArgumentValue, parameter: &Parameter) -> Result<(), String> {
+    let expected = size(parameter);
+    if value.size() as u64 != expected {
+        return Err(format!("has {} bytes: parameter `{}` has {expected}", value.size(), parameter.name));
+    }
+    let alignment = value.alignment() as u32;
+    if !parameter.align.is_multiple_of(alignment) {
+        let (name, align) = (&parameter.name, parameter.align);
+        return Err(format!("needs alignment {alignment}: parameter `{name}` has alignment {align}"));
+    }
+    check_pointer(value, parameter)
+}
+
+/// `.ptr .align 16` is a promise about the address; buffers themselves are aligned to 256 bytes.
+fn check_pointer(value: &ArgumentValue, parameter: &Parameter) -> Result<(), String> {
+    match (value, parameter.pointer) {
+        (ArgumentValue::Pointer { offset, .. }, Some((_, align))) if align > 0 && offset % u64::from(align) != 0 => {
+            Err(format!("points to offset {offset}: parameter `{}` promises alignment {align}", parameter.name))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
+}
+
+fn read_text(path: &Path) -> Result<String, Error> {
+    if fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(Error::File { path: path.into(), message: "is a folder: expected a .ptx or .toml file".into() });
+    }
+    let bytes = files::read(path, MAX_TEXT_BYTES)?;
+    String::from_utf8(bytes).map_err(|_| Error::File { path: PathBuf::from(path), message: "is not UTF-8 text".into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = r#"//@ [buffer.x]
+//@ type = "f32"
+//@ shape = [64]
+//@ [[launch]]
+//@ grid = [1, 1, 1]
+//@ block = [32, 1, 1]
+//@ args = [{ buffer = "x", offset = 16 }, { u32 = 64, name = "count" }]
+"#;
+    const BODY: &str = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry scale(.param .u64 .ptr .global .align 16 x, .param .u32 n) { ret; }\n";
+
+    fn failure(from: &str, to: &str) -> String {
+        let text = format!("{HEADER}{BODY}");
+        assert!(text.contains(from), "{from}");
+        let kernel = Kernel::parse("scale.ptx", &text.replace(from, to));
+        kernel.and_then(|kernel| kernel.resolve(&Limits::default())).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn arguments_meet_parameters() {
+        let kernel = Kernel::parse("scale.ptx", &format!("{HEADER}{BODY}")).unwrap();
+        let resolved = kernel.resolve(&Limits::default()).unwrap();
+        assert_eq!(kernel.entry(&resolved.launches[0]).unwrap().name, "scale");
+    }
+
+    #[test]
+    fn mismatches_name_the_argument() {
+        insta::assert_snapshot!(failure("u32 = 64", "u64 = 64"), @"scale.ptx:7:44: argument 1 (`count`) has 8 bytes: parameter `n` has 4");
+        insta::assert_snapshot!(failure(", { u32 = 64, name = \"count\" }", ""), @"scale.ptx:4:5: launch of `scale` has 1 arguments: expected 2, add one for `n`");
+        insta::assert_snapshot!(failure("[{ buffer", "[{ null = true }, { buffer"), @"scale.ptx:4:5: launch of `scale` has 3 arguments: expected 2, remove 1");
+        insta::assert_snapshot!(failure("offset = 16", "offset = 8"), @"scale.ptx:7:13: argument 0 points to offset 8: parameter `x` promises alignment 16");
+        insta::assert_snapshot!(failure("grid = [1", "entry = \"scales\"\n//@ grid = [1"), @"scale.ptx:4:5: the module has no entry `scales`: did you mean `scale`?");
+    }
+
+    #[test]
+    fn comments_are_not_part_of_the_hash() {
+        let plain = Kernel::parse("a.ptx", &format!("{HEADER}{BODY}")).unwrap();
+        let commented = Kernel::parse("b.ptx", &format!("// why\n{HEADER}// what\n{BODY}")).unwrap();
+        let changed = Kernel::parse("c.ptx", &format!("{HEADER}{}", BODY.replace("scale", "scales"))).unwrap();
+        assert_eq!(plain.hash(), commented.hash());
+        assert_ne!(plain.hash(), changed.hash());
+        assert_eq!(plain.recipe.hash(), commented.recipe.hash());
+    }
+
+    #[test]
+    fn generated_text_is_a_complete_case() {
+        let kernel = Kernel::parse("scale.ptx", &format!("{HEADER}{BODY}")).unwrap();
+        let printed = Kernel::generated("scale", kernel.module(), kernel.recipe.clone()).unwrap();
+        let again = Kernel::parse("again.ptx", &printed.parsed.source.text).unwrap();
+        assert_eq!(again.recipe, kernel.recipe);
+        assert_eq!(again.module(), kernel.module());
+    }
+
+    #[test]
+    fn files_find_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let toml = HEADER.replace("//@ ", "");
+        fs::write(path("one.ptx"), BODY).unwrap();
+        fs::write(path("one.toml"), &toml).unwrap();
+        fs::write(path("two.toml"), format!("ptx = \"one.ptx\"\n{toml}")).unwrap();
+        fs::write(path("three.ptx"), format!("{HEADER}{BODY}")).unwrap();
+        let hashes: Vec<_> = ["one.ptx", "one.toml", "two.toml", "three.ptx"]
+            .iter()
+            .map(|name| Kernel::open(&path(name)).unwrap())
+            .map(|kernel| (kernel.hash(), kernel.recipe.hash()))
+            .collect();
+        assert!(hashes.iter().all(|pair| *pair == hashes[0]));
+        fs::write(path("four.ptx"), BODY).unwrap();
+        assert!(Kernel::open(&path("four.ptx")).unwrap_err().to_string().contains("no recipe"));
+        assert!(Kernel::open(folder.path()).unwrap_err().to_string().contains("is a folder"));
+    }
+}
