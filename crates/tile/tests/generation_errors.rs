@@ -5,7 +5,7 @@ use tile::prelude::*;
 const OPTIONS: Options = Options { target: ptx::Target::SM_80, threads: 128, blocks_per_processor: None };
 
 fn error(body: impl FnOnce()) -> BuildError {
-    tile::build("wrong", OPTIONS, body).err().expect("an error")
+    tile::build("wrong", OPTIONS, body).expect_err("an error")
 }
 
 fn wrong(body: impl FnOnce()) -> String {
