@@ -230,8 +230,10 @@ mod tests {
     #[test]
     fn an_instruction_of_a_later_target_is_refused() {
         let address = || Operand::Address(Address { base: AddressBase::Absolute, offset: 0 });
-        let wait = || define::<bool>("mbarrier.try_wait.parity.shared::cta.b64", vec![address(), number(0)]);
+        let wait = || {
+            define::<bool>("mbarrier.try_wait.parity.shared::cta.b64", vec![address(), number(0)]);
+        };
         let expected = "`mbarrier.try_wait.parity.shared::cta.b64` needs sm_90, and this kernel is for sm_80";
-        assert_eq!(message(|| drop(wait())), expected);
+        assert_eq!(message(wait), expected);
     }
 }

@@ -2,8 +2,10 @@
 
 mod ampere;
 pub mod parts;
+mod recipe;
 
 pub use ampere::ENTRY;
+pub use recipe::kernel;
 
 use crate::configs::{Config, HEAD_DIMS};
 use crate::problem::DType;
@@ -31,11 +33,6 @@ pub fn build_with_mask(problem: &Problem, config: &Config, mask: &dyn Mask) -> R
     };
     let built = forward(config, problem.head_dim(), mask);
     built.map_err(|error| Error::Generation { id: config.id, message: error.to_string() })
-}
-
-/// Blocks in x, y and z: tiles of queries, heads, batch entries.
-pub fn grid(problem: &Problem, config: &Config) -> [u32; 3] {
-    [problem.queries().div_ceil(config.rows), problem.heads(), problem.batch()]
 }
 
 fn check(problem: &Problem, config: &Config) -> Result<(), Error> {

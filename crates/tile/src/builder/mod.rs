@@ -2,9 +2,11 @@
 
 mod finish;
 mod operands;
+mod pipelines;
 mod scopes;
 
 pub(crate) use finish::finish;
+pub(crate) use pipelines::Pipeline;
 pub(crate) use scopes::ScopeKind;
 
 use crate::error::{BuildError, Place};
@@ -59,18 +61,6 @@ pub(crate) enum Line {
     Instruction(Instruction, Place),
     Label(ptx::LabelId),
 }
-
-/// Copies in flight and stages that wait for a barrier: what loops and branches must keep in order.
-pub(crate) trait Pipeline {
-    /// What must look the same at both ends of a loop body or branch; `copies` is the number of groups so far.
-    fn describe(&self, copies: u64) -> String;
-    /// For each free stage: it may still be read by somebody, so a barrier is due before it is filled.
-    fn due(&self) -> Vec<bool>;
-    fn set_due(&self, due: Vec<bool>);
-}
-
-/// The pipelines at one point of the kernel: each one's description and its stages that wait for a barrier.
-pub(crate) struct Snapshot(Vec<(String, Vec<bool>)>);
 
 pub(crate) struct Builder {
     id: KernelId,
@@ -258,34 +248,6 @@ impl Builder {
     pub fn label(&mut self, stem: &str) -> ptx::LabelId {
         self.labels.push(format!("${stem}_{}", self.labels.len() + 1));
         ptx::LabelId(self.labels.len() as u32 - 1)
-    }
-
-    pub fn watch(&mut self, pipeline: Rc<dyn Pipeline>) {
-        self.pipelines.push(pipeline);
-    }
-
-    /// After a barrier, nobody reads what was released before it.
-    pub fn pass_barrier(&self) {
-        self.pipelines.iter().for_each(|pipeline| pipeline.set_due(vec![false; pipeline.due().len()]));
-    }
-
-    pub fn snapshot(&self) -> Snapshot {
-        let describe = |pipeline: &Rc<dyn Pipeline>| (pipeline.describe(self.copies), pipeline.due());
-        Snapshot(self.pipelines.iter().map(describe).collect())
-    }
-
-    /// Where two paths meet, here and at `earlier`, a barrier is due if it is due on either of them.
-    pub fn meet(&self, earlier: &Snapshot, what: &str, at: Place) {
-        for (pipeline, (before, due)) in self.pipelines.iter().zip(&earlier.0) {
-            let after = pipeline.describe(self.copies);
-            if after != *before {
-                BuildError::new(format!("the {what} does not leave a pipeline as it found it"), at)
-                    .help(format!("before: {before}; after: {after}"))
-                    .raise()
-            }
-            let either = pipeline.due().into_iter().zip(due).map(|(now, then)| now | then);
-            pipeline.set_due(either.collect());
-        }
     }
 
     /// A special register or symbol, read once, before everything else.
