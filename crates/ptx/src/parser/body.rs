@@ -84,13 +84,14 @@ impl<'a> Parser<'a> {
                 Ok(None)
             }
             ".shared" | ".local" | ".global" | ".const" => {
-                for variable in self.variable(names.scope(), false)? {
+                for (variable, place) in self.variable(names.scope(), false)? {
                     let id = LocalId(function.variables.len() as u32);
                     if !names.declare(&variable.name, Meaning::Symbol(Symbol::Local(id))) {
                         let message = format!("`{}` is declared twice in this scope", variable.name);
-                        return self.fail(Diagnostic::new(message, self.before(), "ends the second declaration"));
+                        return self.fail(Diagnostic::new(message, place, "the second one"));
                     }
                     function.variables.push(variable);
+                    self.entry.variables.push(place);
                 }
                 Ok(None)
             }

@@ -17,6 +17,24 @@ pub struct Parsed {
     pub source: Source,
     /// For each function, the place of each statement of its body.
     pub spans: Vec<Vec<Spans>>,
+    pub places: Places,
+}
+
+/// Where the declarations of a module stand.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    pub version: Span,
+    pub variables: Vec<Span>,
+    pub entries: Vec<EntryPlaces>,
+}
+
+/// Where an entry's name and declarations stand; in the order of `Function`.
+#[derive(Clone, Debug, Default)]
+pub struct EntryPlaces {
+    pub name: Span,
+    pub tuning: Vec<Span>,
+    pub registers: Vec<Span>,
+    pub variables: Vec<Span>,
 }
 
 /// Reads a PTX text.
@@ -24,7 +42,9 @@ pub fn parse(source: &Source) -> Result<Parsed, Diagnostics> {
     let mut parser = Parser::new(source);
     let module = parser.module();
     match module {
-        Some(module) if parser.errors.is_empty() => Ok(Parsed { module, source: source.clone(), spans: parser.spans }),
+        Some(module) if parser.errors.is_empty() => {
+            Ok(Parsed { module, source: source.clone(), spans: parser.spans, places: parser.places })
+        }
         _ => Err(Diagnostics { source: source.clone(), all: parser.errors }),
     }
 }
@@ -40,6 +60,9 @@ struct Parser<'a> {
     end: Span,
     errors: Vec<Diagnostic>,
     spans: Vec<Vec<Spans>>,
+    places: Places,
+    /// Of the entry that is being read.
+    entry: EntryPlaces,
 }
 
 /// After this many errors, the rest is hardly news.
@@ -48,7 +71,15 @@ const MAX_ERRORS: usize = 20;
 impl<'a> Parser<'a> {
     fn new(source: &'a Source) -> Parser<'a> {
         let end = Span::new(source.text.len()..source.text.len());
-        Parser { tokens: tokens(&source.text), next: 0, end, errors: vec![], spans: vec![] }
+        Parser {
+            tokens: tokens(&source.text),
+            next: 0,
+            end,
+            errors: vec![],
+            spans: vec![],
+            places: Places::default(),
+            entry: EntryPlaces::default(),
+        }
     }
 
     fn peek(&self) -> Option<Token<'a>> {
