@@ -8,5 +8,5 @@ super::forms! { AsyncCopy:
     Commit           "cp.async.commit_group"                                                             ""                                        "7.0" sm_80  Starts;
     WaitGroup        "cp.async.wait_group"                                                               "n:imm(0..)"                              "7.0" sm_80  Waits;
     WaitAll          "cp.async.wait_all"                                                                 ""                                        "7.0" sm_80  Waits;
-    TensorLoad       "cp.async.bulk.tensor(.1d|.2d|.3d|.4d|.5d){.tile}(.shared::cluster|.shared::cta).global.mbarrier::complete_tx::bytes" "[d@shared], [a, c:s32[D]], [m@shared]" "8.0" sm_90 Starts;
+    TensorLoad       "cp.async.bulk.tensor(.1d|.2d|.3d|.4d|.5d){.tile}.shared::cluster.global.mbarrier::complete_tx::bytes" "[d@shared], [a, c:s32[D]], [m@shared]" "8.0" sm_90 Starts;
 }

@@ -190,6 +190,8 @@ impl OperandSpec {
                 self.fits_result(first) && matches!(**second, Operand::Register(_) | Operand::Sink)
             }
             (_, _) if self.second == Second::Yes => false,
+            // `ldmatrix….x1` takes a vector of one, other instructions a bare register.
+            (Field::Value(_, Count::Variable('X', _)), one) if !matches!(one, Operand::Vector(_)) => false,
             (Field::Value(_, number), one) => self.fits_single(one, count(number)),
             (Field::Immediate, Operand::Immediate(_)) | (Field::Label, Operand::Label(_)) => true,
             (Field::Address(_), Operand::Address(_)) => true,

@@ -1,7 +1,7 @@
 //! The body of an entry: declarations, labels, scopes and instructions, one statement at a time.
 
 use super::names::{Meaning, Names};
-use super::{Outcome, Parser};
+use super::{Outcome, Parser, order};
 use crate::diagnostic::Diagnostic;
 use crate::forms::{self, UnknownForm};
 use crate::ir::*;
@@ -26,6 +26,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.settle_labels(&mut function, &names);
+        order::by_scope(&mut function, &mut self.entry);
         self.spans.push(spans);
         Ok(function)
     }

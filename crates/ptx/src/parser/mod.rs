@@ -4,6 +4,7 @@ mod body;
 mod declarations;
 mod names;
 mod operands;
+mod order;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::Module;

@@ -82,7 +82,13 @@ fn unwritten(parsed: &Parsed, index: usize, errors: &mut Errors) {
     let function = &parsed.module.functions[index];
     let mut known: HashSet<RegisterId> = HashSet::new();
     for (_, instruction) in function.instructions() {
-        registers(instruction, |spec| spec.defines, |register, _| drop(known.insert(register)));
+        registers(
+            instruction,
+            |spec| spec.defines,
+            |register, _| {
+                known.insert(register);
+            },
+        );
     }
     for (id, instruction) in function.instructions() {
         let spans = &parsed.spans[index][id.0 as usize];

@@ -41,6 +41,7 @@ pub enum BadConstant {
     Float(Type),
     #[error("expected a constant of {expected} bits, found one of {found}")]
     Width { expected: u32, found: u32 },
+    /// Constants of 16 bits are not written; of packed types, the bits are.
     #[error("`{0}` has no constants")]
     NoConstants(Type),
 }
@@ -51,7 +52,9 @@ pub fn check_constant(constant: Immediate, expected: Type) -> Result<(), BadCons
         Immediate::Integer(_) if matches!(expected, Type::F32 | Type::F64) => {
             return Err(BadConstant::Integer(expected));
         }
-        Immediate::Integer(_) if expected.is_float() => return Err(BadConstant::NoConstants(expected)),
+        Immediate::Integer(_) if expected.is_float() && expected.bits() < 32 => {
+            return Err(BadConstant::NoConstants(expected));
+        }
         Immediate::Integer(value) => return check_range(value, expected),
         Immediate::Float(_) => 32,
         Immediate::Double(_) => 64,
