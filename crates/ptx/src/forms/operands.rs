@@ -45,6 +45,9 @@ pub struct OperandSpec {
     pub space: Option<Space>,
 }
 
+/// The end of `(0..)`: constants have 32 bits where no type says otherwise.
+const NO_LIMIT: i128 = u32::MAX as i128;
+
 /// Which constants may stand for an operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Constants {
@@ -257,7 +260,7 @@ impl Constants {
     fn compile(text: &'static str) -> Constants {
         let number = |text: &str| text.parse().expect("a row's constant");
         match (text.split_once(".."), text.strip_prefix('*')) {
-            (Some((from, "")), _) => Constants::Range(number(from), u32::MAX.into()),
+            (Some((from, "")), _) => Constants::Range(number(from), NO_LIMIT),
             (Some((from, to)), _) => Constants::Range(number(from), number(to)),
             (_, Some(factor)) => Constants::MultipleOf(number(factor)),
             _ => Constants::OneOf(text.split(' ').map(number).collect()),
@@ -280,6 +283,7 @@ impl std::fmt::Display for Constants {
         match self {
             Constants::Any => write!(f, "any number"),
             Constants::OneOf(all) => f.write_str(&all.iter().map(i128::to_string).collect::<Vec<_>>().join(" or ")),
+            Constants::Range(from, NO_LIMIT) => write!(f, "{from} or more"),
             Constants::Range(from, to) => write!(f, "{from} to {to}"),
             Constants::MultipleOf(factor) => write!(f, "a multiple of {factor}"),
         }

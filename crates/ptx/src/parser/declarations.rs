@@ -20,8 +20,7 @@ impl<'a> Parser<'a> {
         let mut module = Module { version, target, files: vec![], variables: vec![], functions: vec![] };
         while self.peek().is_some() {
             if self.top_level(&mut module).is_err() {
-                self.recover();
-                self.take(Token::BraceClose);
+                self.recover_outside();
             }
         }
         Some(module)

@@ -148,6 +148,21 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Skips behind the next `;` outside braces, or behind a whole block: one error per entry that cannot be read.
+    fn recover_outside(&mut self) {
+        let mut depth = 0;
+        while let Some(token) = self.advance() {
+            depth += match token {
+                Token::BraceOpen => 1,
+                Token::BraceClose => -1,
+                _ => 0,
+            };
+            if depth < 0 || depth == 0 && matches!(token, Token::Semicolon | Token::BraceClose) {
+                return;
+            }
+        }
+    }
+
     fn word(&mut self, what: &str) -> Outcome<&'a str> {
         match self.peek() {
             Some(Token::Word(word)) => {

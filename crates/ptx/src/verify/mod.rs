@@ -1,9 +1,9 @@
 //! What is wrong with a module that reads well: types and widths, targets and versions, names and sizes.
 //!
 //! About an instruction, the checks know nothing but its row of the form table.
-//! They follow the PTX ISA, "Operand type checking", and refuse no kernel that ptxas assembles, with three
-//! exceptions, because each is a mistake that ptxas passes over in silence: a constant that does not fit its type,
-//! a parameter read beyond its end, and a register that nothing writes.
+//! They follow the PTX ISA, "Operand type checking", and ptxas where the manual is silent. They are stricter where
+//! ptxas passes over a mistake in silence: a constant that does not fit its type, a parameter read beyond its end,
+//! a register that nothing writes, a wait for fewer than no groups.
 
 mod operands;
 mod structure;

@@ -200,6 +200,6 @@ impl Maker<'_> {
             _ if ty.bits() == 64 => &["%d", "%ud"],
             _ => &["%r"],
         };
-        *self.picks.of::<&'static str>(fits)
+        self.picks.of::<&'static str>(fits)
     }
 }
