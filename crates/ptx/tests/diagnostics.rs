@@ -123,6 +123,15 @@ fn several_at_once_in_the_order_of_the_text() {
 }
 
 #[test]
+fn a_name_that_changes_its_meaning_within_a_scope() {
+    let body = |inner: &str| format!("    .reg .b32 %r;\n    mov.b32 %r, 1;\n    {{ {inner} }}");
+    assert_eq!(rendered(&body(".reg .b64 %r; mov.b64 %r, 2;")), "");
+    assert_eq!(rendered(&body("mov.b32 %r, 2; .reg .b64 %s; mov.b64 %s, 2;")), "");
+    let late = rendered(&body("mov.b32 %r, 2; .reg .b64 %r;"));
+    assert!(late.contains("`%r` hides an outer `%r` from the middle of its scope on"), "{late}");
+}
+
+#[test]
 fn an_entry_that_cannot_be_read_is_one_error() {
     let text = ".version 8.0\n.target sm_90\n.entry k() .explicitcluster { .reg .b32 %r; mov.b32 %r, 1; ret; }\n.entry l() { ret; }\n";
     let errors = ptx::parse(&Source::new("k.ptx", text)).expect_err("refused");

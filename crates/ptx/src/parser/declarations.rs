@@ -327,6 +327,7 @@ impl<'a> Parser<'a> {
         ty: Type,
         at: Span,
     ) -> Outcome<()> {
+        self.refuse_late_hiding(function, names, &name, at)?;
         let id = RegisterId(function.registers.len() as u32);
         if !names.declare(&name, Meaning::Register(id)) {
             return self.fail(Diagnostic::new(
