@@ -115,8 +115,12 @@ pub fn executes(op: Op) -> bool {
     use ptx::forms::{AsyncCopy, Barrier, Matrix};
     !matches!(
         op,
-        Op::Matrix(Matrix::WarpgroupShared | Matrix::WarpgroupRegister)
-            | Op::AsyncCopy(AsyncCopy::TensorLoad)
+        Op::Matrix(
+            Matrix::WarpgroupShared
+                | Matrix::WarpgroupRegister
+                | Matrix::WarpgroupSharedBrain16
+                | Matrix::WarpgroupRegisterBrain16
+        ) | Op::AsyncCopy(AsyncCopy::TensorLoad)
             | Op::Barrier(Barrier::PhaseTryWait)
     )
 }
