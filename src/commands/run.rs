@@ -1,8 +1,8 @@
 //! `run`: a kernel on a chosen backend, and what it left in its buffers.
 
-use super::Exit;
 use super::input::Input;
 use super::output::{Format, print_findings};
+use super::{BackendName, Exit};
 use launch::backend::{Backend, Options, Run};
 use launch::{Kernel, Limits, Memory};
 
@@ -16,7 +16,7 @@ pub struct Arguments {
     input: Input,
 
     #[arg(long, value_enum, default_value_t)]
-    backend: super::BackendName,
+    backend: BackendName,
 
     /// The schedule of the emulator
     #[arg(long, default_value_t = 0)]
@@ -36,7 +36,8 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     super::check_module(&kernel)?;
     let options = Options { seed: arguments.seed, instruction_budget: arguments.budget };
     match arguments.backend {
-        super::BackendName::Emulator => on(&emulator::Emulator, &kernel, arguments, &options),
+        BackendName::Emulator => on(&emulator::Emulator, &kernel, arguments, &options),
+        BackendName::Cuda => on(&cuda::Cuda::open(0)?, &kernel, arguments, &options),
     }
 }
 
@@ -45,7 +46,7 @@ fn on<B: Backend>(backend: &B, kernel: &Kernel, arguments: &Arguments, options: 
     let mut memory = Memory::new(&resolved, arguments.data_seed)?;
     let mut loaded = backend.load(kernel)?;
     let run = backend.run(&mut loaded, &mut memory, options)?;
-    let repeat = format!("veriflash run {}", arguments.input.file.display());
+    let repeat = arguments.input.repeat("run");
     print_findings("run", kernel, &run.findings, &repeat, Format::Text);
     print_run(&run);
     let failures = memory.failures(&resolved);
