@@ -31,7 +31,9 @@ fn a_rust_range_is_unrolled_and_a_range_of_registers_loops() {
 #[test]
 fn a_known_condition_is_decided_while_generating() {
     let x = || Slice::<u32>::parameter("x");
-    let known = instructions(|| when(U32::from(1).lt(2), || x().store(0.into(), choose(false.into(), || 1.into(), || 2.into()))));
+    let known = instructions(|| {
+        when(U32::from(1).lt(2), || x().store(0.into(), choose(false.into(), || 1.into(), || 2.into())))
+    });
     let plain = instructions(|| x().store(0.into(), 2.into()));
     assert_eq!(known, plain);
 }
