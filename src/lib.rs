@@ -1,1 +1,3 @@
 //! FlashAttention for NVIDIA GPUs in Rust, with evidence.
+
+pub mod filetests;

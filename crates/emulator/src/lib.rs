@@ -44,7 +44,9 @@ mod machine;
 mod memory;
 pub mod numerics;
 pub mod report;
+mod sanitize;
 mod scheduler;
 
 pub use backend::{Emulator, Error, Loaded, executes};
 pub use machine::Unsupported;
+pub use sanitize::{DEFAULT_SEEDS, Sanitized, sanitize};

@@ -1,1 +1,115 @@
-//! Findings as people and tools read them.
+//! Findings as people read them: both events in the text of the kernel, the missing edge, the fix, and how to repeat it.
+
+use annotate_snippets::{AnnotationKind, Element, Group, Level, Renderer, Snippet};
+use launch::Finding;
+use launch::finding::{Event, Severity};
+use ptx::Source;
+
+/// What a report needs around the findings.
+pub struct Reporter<'a> {
+    /// The text of the kernel.
+    pub source: &'a Source,
+    /// The command that repeats a run, up to the seed.
+    pub repeat: &'a str,
+    /// The text of a source file that `.loc` names, if it can be found.
+    pub load: &'a dyn Fn(&str) -> Option<String>,
+    pub renderer: Renderer,
+}
+
+impl Reporter<'_> {
+    pub fn render(&self, finding: &Finding) -> String {
+        let level = match finding.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+            Severity::Lint => Level::NOTE,
+        };
+        let mut snippet = Snippet::source(self.source.text.as_str()).path(self.source.name.as_str());
+        for (event, kind) in annotations(finding) {
+            snippet = snippet.annotation(kind.span(self.span(event)).label(event.label.as_str()));
+        }
+        let mut group =
+            Group::with_title(level.primary_title(finding.message.as_str()).id(finding.check)).element(snippet);
+        for element in self.notes(finding) {
+            group = group.element(element);
+        }
+        let origins: Vec<Origin> = origins(finding).filter_map(|(label, place)| self.origin(label, place)).collect();
+        let written = origins.iter().map(Origin::group);
+        let groups: Vec<Group> = std::iter::once(group).chain(written).collect();
+        self.renderer.render(&groups)
+    }
+
+    fn notes<'b>(&self, finding: &Finding) -> Vec<Element<'b>> {
+        let missing = finding.missing.as_ref().map(|missing| Level::NOTE.message(format!("missing: {missing}")).into());
+        let help = finding.help.as_ref().map(|help| Level::HELP.message(help.clone()).into());
+        let times =
+            (finding.count > 1).then(|| Level::NOTE.message(format!("this happened {} times", finding.count)).into());
+        let repeat = format!("repeat with `{} --seed {}`", self.repeat, finding.seed);
+        let page = format!("`veriflash explain {}` says more", finding.check);
+        let last = [Level::NOTE.message(repeat).into(), Level::NOTE.message(page).into()];
+        missing.into_iter().chain(help).chain(times).chain(last).collect()
+    }
+
+    /// The bytes of the mnemonic at an event.
+    fn span(&self, event: &Event) -> std::ops::Range<usize> {
+        let start = line_span(&self.source.text, event.line).start + event.column as usize - 1;
+        let rest = self.source.text.get(start..).unwrap_or_default();
+        let end = rest.find(|letter: char| letter.is_whitespace() || letter == ';').unwrap_or(rest.len());
+        start..start + end
+    }
+
+    /// The line that wrote an event's instruction, from `file:line:column`.
+    fn origin(&self, label: &str, place: &str) -> Option<Origin> {
+        let mut parts = place.rsplitn(3, ':');
+        let (_, line, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let title = format!("{label} was written here");
+        Some(Origin { title, path: path.into(), text: (self.load)(path)?, line: line.parse().ok()? })
+    }
+}
+
+/// A line of the program that printed the kernel.
+struct Origin {
+    title: String,
+    path: String,
+    text: String,
+    line: u32,
+}
+
+impl Origin {
+    fn group(&self) -> Group<'_> {
+        let annotation = AnnotationKind::Primary.span(code_span(&self.text, self.line));
+        let snippet = Snippet::source(self.text.as_str()).path(self.path.as_str()).annotation(annotation);
+        Group::with_title(Level::NOTE.secondary_title(self.title.as_str())).element(snippet)
+    }
+}
+
+/// The event that is judged is the second, where there are two.
+fn annotations(finding: &Finding) -> Vec<(&Event, AnnotationKind)> {
+    match &finding.second {
+        Some(second) => vec![(&finding.first, AnnotationKind::Context), (second, AnnotationKind::Primary)],
+        None => vec![(&finding.first, AnnotationKind::Primary)],
+    }
+}
+
+fn origins(finding: &Finding) -> impl Iterator<Item = (&'static str, &str)> {
+    let first = finding
+        .first
+        .source
+        .as_deref()
+        .map(|place| if finding.second.is_some() { ("(1)", place) } else { ("it", place) });
+    let second = finding.second.as_ref().and_then(|event| event.source.as_deref()).map(|place| ("(2)", place));
+    first.into_iter().chain(second.filter(|(_, place)| Some(*place) != finding.first.source.as_deref()))
+}
+
+/// The bytes of a line, counted from one, without its end.
+fn line_span(text: &str, line: u32) -> std::ops::Range<usize> {
+    let start = text.split_inclusive('\n').take(line.saturating_sub(1) as usize).map(str::len).sum::<usize>();
+    let length = text[start..].find('\n').unwrap_or(text.len() - start);
+    start..start + length
+}
+
+/// The same without the blanks around it.
+fn code_span(text: &str, line: u32) -> std::ops::Range<usize> {
+    let span = line_span(text, line);
+    let code = &text[span.clone()];
+    span.start + code.len() - code.trim_start().len()..span.end - (code.len() - code.trim_end().len())
+}

@@ -31,9 +31,9 @@ pub struct Finding {
     pub severity: Severity,
     /// What happened.
     pub message: String,
-    /// The event that is judged.
+    /// The only event, or the first of two that conflict.
     pub first: Event,
-    /// The event it conflicts with.
+    /// The second of two: where it goes wrong.
     pub second: Option<Event>,
     /// What would have ordered them.
     pub missing: Option<String>,
@@ -43,6 +43,13 @@ pub struct Finding {
     pub count: u64,
     /// The seed of the run that showed it.
     pub seed: u64,
+}
+
+impl Finding {
+    /// Where it goes wrong: what an expectation judges.
+    pub fn primary(&self) -> &Event {
+        self.second.as_ref().unwrap_or(&self.first)
+    }
 }
 
 /// One side of a finding: a place in the PTX and who stood there.

@@ -58,18 +58,19 @@ impl<'a> Quick<'a> {
         Quick { actor, own_tag: (actor.lanes as u32) << 16, known: (0, 0) }
     }
 
+    /// Takes the pattern by value: a mark whose address escapes would be stored and loaded again for every granule.
     #[inline(always)]
-    pub fn follows(&mut self, prior: &Mark, now: &Mark) -> bool {
-        let own = prior.tag == self.own_tag | now.tag & 0xff;
-        own || prior.time == 0 || (prior.time, prior.row()) == self.known || self.look_up(prior, now)
+    pub fn follows(&mut self, prior: &Mark, pattern: Pattern) -> bool {
+        let own = prior.tag == self.own_tag | pattern.0;
+        own || prior.time == 0 || (prior.time, prior.row()) == self.known || self.look_up(*prior, pattern)
     }
 
     #[inline(never)]
-    fn look_up(&mut self, prior: &Mark, now: &Mark) -> bool {
+    fn look_up(&mut self, prior: Mark, pattern: Pattern) -> bool {
         if prior.time <= self.actor.view.floor(prior.row()) {
             self.known = (prior.time, prior.row());
             return true;
         }
-        self.actor.follows(prior, now.pattern())
+        self.actor.follows(&prior, pattern)
     }
 }

@@ -22,7 +22,7 @@ pub const LIST: u32 = 4 << 8;
 
 /// Which lanes touched which byte of the granule or word, in 8 bits: byte b was touched by lane `first + (b >> unit)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pattern(u32);
+pub struct Pattern(pub u32);
 
 const ONE: u32 = 4;
 const EVERY: u32 = 5;
@@ -65,7 +65,7 @@ impl Pattern {
         if self.is_every() { u32::MAX } else { 1 << (self.first() + (byte as u32 >> self.unit())) }
     }
 
-    /// All lanes that touched a granule.
+    /// All lanes that touched a granule; more than all for a word of one-byte or two-byte accesses.
     fn lanes(self) -> u32 {
         match self.unit() {
             EVERY => u32::MAX,
@@ -109,7 +109,7 @@ impl Mark {
         Pattern(self.tag & 0xff)
     }
 
-    /// The lanes that touched some byte of the granule (or word, for patterns of words).
+    /// The lanes that touched some byte of the granule; of a word, possibly more than those.
     pub fn lanes(&self) -> u32 {
         self.pattern().lanes()
     }

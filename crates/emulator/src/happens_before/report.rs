@@ -13,21 +13,17 @@ struct Clash {
     bytes: u32,
 }
 
-impl Clash {
-    /// Does the next byte of the same lanes continue this clash?
-    fn continues(&self, hit: &Hit, address: u64) -> bool {
-        let key = |hit: &Hit| (hit.first.row, hit.first.time, hit.first.site, hit.first_lane, hit.second_lane);
-        key(&self.hit) == key(hit) && self.address + self.bytes as u64 == address
-    }
-}
-
 fn clashes(hits: &[Hit]) -> Vec<Clash> {
+    let key = |hit: &Hit| (hit.first.row, hit.first.time, hit.first.site, hit.first_lane, hit.second_lane);
+    let mut sorted = hits.to_vec();
+    sorted.sort_by_key(|hit| (key(hit), hit.address, hit.bytes));
     let mut clashes: Vec<Clash> = Vec::new();
-    for hit in hits {
+    for hit in sorted {
         for address in (0..4).filter(|byte| hit.bytes >> byte & 1 == 1).map(|byte| hit.address + byte) {
-            match clashes.iter_mut().rev().find(|clash| clash.continues(hit, address)) {
-                Some(clash) => clash.bytes += 1,
-                None => clashes.push(Clash { hit: *hit, address, bytes: 1 }),
+            let end = |clash: &Clash| clash.address + clash.bytes as u64;
+            match clashes.last_mut().filter(|last| key(&last.hit) == key(&hit) && end(last) == address) {
+                Some(last) => last.bytes += 1,
+                None => clashes.push(Clash { hit, address, bytes: 1 }),
             }
         }
     }

@@ -76,29 +76,31 @@ impl Shadow {
     }
 
     /// `granules` within one page.
-    #[inline]
-    fn stretch(&mut self, quick: &mut Quick, granule: u64, count: u64, mut mark: Mark, step: u32, write: bool) {
+    fn stretch(&mut self, quick: &mut Quick, granule: u64, count: u64, mark: Mark, step: u32, write: bool) {
         let begin = self.place(granule);
         let (mut place, end) = (begin, begin + count as usize);
+        // The tag lives in a register of its own: a mark changed in part and then copied whole stalls on its own store.
+        let mut tag = mark.tag;
         while place < end {
             for cell in &mut self.cells[place..end] {
+                let now = Mark { tag, ..mark };
                 if (cell.write.tag | cell.read.tag) & (SPLIT | MANY) != 0
-                    || !quick.follows(&cell.write, &mark)
-                    || !(quick.follows(&cell.read, &mark) || !write && cell.read.same_epoch(&mark))
+                    || !quick.follows(&cell.write, now.pattern())
+                    || !(quick.follows(&cell.read, now.pattern()) || !write && cell.read.same_epoch(&now))
                 {
                     break;
                 }
                 if write {
-                    *cell = Cell { write: mark, read: Mark::default() };
+                    *cell = Cell { write: now, read: Mark::default() };
                 } else {
-                    cell.read = mark;
+                    cell.read = now;
                 }
-                mark = mark.advance(step);
+                tag += step;
                 place += 1;
             }
             if place < end {
-                self.granule(quick.actor, granule + (place - begin) as u64, place, mark, write);
-                mark = mark.advance(step);
+                self.granule(quick.actor, granule + (place - begin) as u64, place, Mark { tag, ..mark }, write);
+                tag += step;
                 place += 1;
             }
         }
@@ -176,12 +178,10 @@ impl Shadow {
         if cell.read.is(MANY) {
             self.readers.free.push(cell.read.site);
         }
-        let narrow = |mark: &Mark| mark.time != 0 && mark.pattern().bytes_in_word() < 4;
-        let listed = readers.len() > 1 || narrow(&cell.write) || readers.iter().any(narrow);
         for word in 0..4u8 {
             let parts = Cell { write: cell.write.at_word(word), read: readers[0].at_word(word) };
             self.words.all[block][word as usize] = parts;
-            if listed {
+            if readers.len() > 1 {
                 self.make_list(block, word, &readers[1..]);
             }
         }

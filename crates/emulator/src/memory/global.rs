@@ -81,9 +81,10 @@ impl GlobalMemory {
         &mut self.allocations[allocation].bytes
     }
 
-    /// An address as `name[offset]`.
+    /// An address as `name`+offset.
     pub fn place(&self, address: u64) -> String {
         match self.find(address, 1) {
+            Ok((index, 0)) => format!("`{}`", self.allocations[index].name),
             Ok((index, offset)) => format!("`{}`+{offset}", self.allocations[index].name),
             Err(_) => format!("{address:#x}"),
         }

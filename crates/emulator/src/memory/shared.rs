@@ -64,6 +64,7 @@ impl SharedMemory {
     pub fn place_of(&self, address: u64) -> String {
         let inside = self.variables.iter().rev().find(|(_, start, size)| (*start..start + size).contains(&address));
         match inside {
+            Some((name, start, _)) if *start == address => format!("`{name}`"),
             Some((name, start, _)) => format!("`{name}`+{}", address - start),
             None => format!("shared memory at {address}"),
         }

@@ -18,6 +18,7 @@ const WGMMA_WIDTHS: std::ops::RangeInclusive<u32> = 1..=32; // times eight colum
 
 #[derive(Debug)]
 pub struct Spelling {
+    text: &'static str,
     head: &'static str,
     slots: Vec<Slot>,
 }
@@ -54,7 +55,7 @@ impl Spelling {
             slots.push(Slot { choices: expand(&rest[1..end]), required: first == '(' });
             rest = &rest[end + 1..];
         }
-        Spelling { head, slots }
+        Spelling { text, head, slots }
     }
 
     pub fn head(&self) -> &'static str {
@@ -100,6 +101,13 @@ impl Spelling {
         let full = (0..longest).map(|round| self.slots.iter().map(|slot| pick(slot, round)).collect::<Vec<_>>());
         let bare = self.slots.iter().map(|slot| if slot.required { pick(slot, 0) } else { None }).collect();
         full.chain([bare]).map(|chosen| self.print(&chosen)).collect()
+    }
+}
+
+/// As the row writes it.
+impl std::fmt::Display for Spelling {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.pad(self.text)
     }
 }
 

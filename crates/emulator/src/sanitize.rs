@@ -1,0 +1,49 @@
+//! A kernel under several schedules: findings are the same whatever the schedule, wrong results may not be.
+
+use crate::backend::{Emulator, Error};
+use launch::backend::{Backend, Options, Run};
+use launch::{Finding, Kernel, Memory};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+/// Schedules that the default runs: the four extremes, and two at random.
+pub const DEFAULT_SEEDS: u64 = 6;
+
+/// What the schedules showed together.
+#[derive(Debug, Clone)]
+pub struct Sanitized {
+    /// One for each pair of statements, with the seed that found it first.
+    pub findings: Vec<Finding>,
+    /// Each seed's run and what it left in memory.
+    pub runs: Vec<(u64, Run, Memory)>,
+}
+
+/// Runs the kernel once for each seed. `data_seed` fills the buffers, the same for every schedule.
+pub fn sanitize(kernel: &Kernel, seeds: &[u64], data_seed: u64, budget: u64) -> Result<Sanitized, Error> {
+    let loaded = Emulator.load(kernel)?;
+    let memory = Memory::new(loaded.resolved(), data_seed)?;
+    let run = |seed: &u64| {
+        let mut memory = memory.clone();
+        let options = Options { seed: *seed, instruction_budget: budget };
+        let run = Emulator.run(&mut Emulator.load(kernel)?, &mut memory, &options)?;
+        Ok((*seed, run, memory))
+    };
+    let runs = seeds.par_iter().map(run).collect::<Result<Vec<_>, Error>>()?;
+    let findings = merge(runs.iter().flat_map(|(_, run, _)| &run.findings));
+    Ok(Sanitized { findings, runs })
+}
+
+/// Two unordered accesses are one finding, whichever schedule showed it and in whichever order they ran.
+fn merge<'a>(all: impl Iterator<Item = &'a Finding>) -> Vec<Finding> {
+    let mut merged: BTreeMap<_, Finding> = BTreeMap::new();
+    for finding in all {
+        let place = |event: &launch::finding::Event| (event.line, event.column);
+        let first = place(&finding.first);
+        let second = finding.second.as_ref().map_or(first, place);
+        // A pair is unordered, whatever a schedule makes of it; single events belong to their check.
+        let check = if finding.second.is_some() { "" } else { finding.check };
+        let key = (first.max(second), first.min(second), check);
+        merged.entry(key).and_modify(|known| known.count = known.count.max(finding.count)).or_insert(finding.clone());
+    }
+    merged.into_values().collect()
+}

@@ -1,0 +1,49 @@
+//! `sanitize`: a kernel on the emulator, with all checks, under several schedules.
+
+use super::Exit;
+use super::input::Input;
+use super::output::{Format, print_findings};
+use launch::Limits;
+use launch::backend::Options;
+
+/// Runs a kernel on the emulator under several schedules and reports races, missing waits and their like
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  veriflash sanitize kernel.ptx\n  veriflash sanitize kernel.ptx --seed 17          repeats one schedule\n  veriflash sanitize add.ptx --grid 8 --block 128 --arg 'x=f32[1024]:normal(1)' --arg 'n=u32:1024'\n  veriflash sanitize kernel.ptx --format json"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    input: Input,
+
+    /// How many schedules to run
+    #[arg(long, default_value_t = emulator::DEFAULT_SEEDS, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: u64,
+
+    /// Run this schedule alone
+    #[arg(long, conflicts_with = "seeds")]
+    seed: Option<u64>,
+
+    /// Most instructions that the warps of one launch may execute
+    #[arg(long, default_value_t = Options::default().instruction_budget)]
+    budget: u64,
+
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let kernel = arguments.input.kernel()?;
+    super::check_module(&kernel)?;
+    kernel.resolve(&Limits::default())?;
+    let seeds: Vec<u64> = arguments.seed.map_or_else(|| (0..arguments.seeds).collect(), |seed| vec![seed]);
+    let sanitized = emulator::sanitize(&kernel, &seeds, 0, arguments.budget)?;
+    let repeat = format!("veriflash sanitize {}", arguments.input.file.display());
+    print_findings("sanitize", &kernel, &sanitized.findings, &repeat, arguments.format);
+    if arguments.format == Format::Text {
+        let launches: u64 =
+            sanitized.runs.iter().flat_map(|(_, run, _)| &run.witness).map(|w| u64::from(w.count)).sum();
+        let findings = sanitized.findings.len();
+        println!("{findings} findings; {launches} launches ran under {} schedules", seeds.len());
+    }
+    Ok(Exit::of_findings(!sanitized.findings.is_empty()))
+}

@@ -1,0 +1,92 @@
+//! `//~` lines: what a case expects of the checks.
+
+use launch::Finding;
+
+/// `//~ error[check]: TEXT`, `//~ error: TEXT` or `//~ note: TEXT` on a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expectation {
+    pub line: u32,
+    /// `error[missing-wait]`, `error`, `note`.
+    pub what: String,
+    pub text: String,
+}
+
+/// What happened on a line, in the same words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Happening {
+    pub line: u32,
+    pub what: String,
+    pub text: String,
+}
+
+pub const MARK: &str = "//~ ";
+
+/// The expectations of a text, or why one cannot be read.
+pub fn read(text: &str) -> Result<Vec<Expectation>, String> {
+    let marked = text.lines().zip(1..).filter_map(|(line, number)| Some((line.split_once(MARK)?.1, number)));
+    marked.map(|(rest, line)| read_one(rest.trim(), line)).collect()
+}
+
+fn read_one(text: &str, line: u32) -> Result<Expectation, String> {
+    let (what, text) = text.split_once(": ").unwrap_or((text, ""));
+    let word = what.split('[').next().unwrap_or(what);
+    if !["error", "warning", "lint", "note"].contains(&word) {
+        return Err(format!("line {line}: expected `//~ error[check]: TEXT` or `//~ note: TEXT`, found `{what}`"));
+    }
+    Ok(Expectation { line, what: what.into(), text: text.trim().into() })
+}
+
+/// A finding is an error where it goes wrong, and a note where its first event was.
+pub fn happenings(findings: &[Finding]) -> Vec<Happening> {
+    findings.iter().flat_map(happenings_of).collect()
+}
+
+pub fn happenings_of(finding: &Finding) -> Vec<Happening> {
+    let what = format!("{}[{}]", finding.severity.word(), finding.check);
+    let primary = Happening { line: finding.primary().line, what, text: finding.message.clone() };
+    let note = finding.second.as_ref().map(|_| Happening {
+        line: finding.first.line,
+        what: "note".into(),
+        text: finding.first.label.clone(),
+    });
+    [Some(primary), note].into_iter().flatten().collect()
+}
+
+/// What was expected and did not happen, and what happened and was not expected. Notes may go unmentioned.
+pub fn compare(expected: &[Expectation], happened: &[Happening]) -> Vec<String> {
+    let meets = |one: &Expectation, other: &Happening| {
+        one.line == other.line && one.what == other.what && other.text.contains(&one.text)
+    };
+    let missing = expected.iter().filter(|one| !happened.iter().any(|other| meets(one, other)));
+    let missing =
+        missing.map(|one| format!("line {}: expected {}: {}, which did not happen", one.line, one.what, one.text));
+    let surprise =
+        happened.iter().filter(|other| other.what != "note" && !expected.iter().any(|one| meets(one, other)));
+    let surprise = surprise.map(|other| format!("line {}: unexpected {}: {}", other.line, other.what, other.text));
+    missing.chain(surprise).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn happening(line: u32, what: &str, text: &str) -> Happening {
+        Happening { line, what: what.into(), text: text.into() }
+    }
+
+    #[test]
+    fn lines_words_and_texts_must_agree() {
+        let expected = read("a\nb //~ error[trap]: lane 3\nc //~ note: here").unwrap();
+        let right = [happening(2, "error[trap]", "by lane 3"), happening(3, "note", "here it is")];
+        assert!(compare(&expected, &right).is_empty());
+        assert_eq!(compare(&expected, &right[..1]).len(), 1);
+        assert_eq!(compare(&expected, &[happening(1, "error[trap]", "by lane 3"), right[1].clone()]).len(), 2);
+        assert_eq!(compare(&expected, &[happening(2, "error[race]", "by lane 3"), right[1].clone()]).len(), 2);
+        assert_eq!(compare(&[], &right).len(), 1);
+    }
+
+    #[test]
+    fn a_word_that_means_nothing_is_refused() {
+        assert!(read("x //~ eror[trap]: text").is_err());
+    }
+}

@@ -1,0 +1,138 @@
+//! Judging a case: what it says of itself against what happens.
+
+use super::case::{Case, Kind};
+use super::expectation::{self, Happening};
+use emulator::sanitize;
+use launch::backend::{Backend, Options};
+use launch::{Kernel, Limits, Memory, cure};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Passed,
+    Failed(Vec<String>),
+    /// The chosen backend cannot judge this kind.
+    Skipped(String),
+}
+
+/// How cases are judged on the emulator.
+#[derive(Clone, Copy, Debug)]
+pub struct Judge {
+    /// Schedules per case.
+    pub seeds: u64,
+    pub budget: u64,
+}
+
+/// Instructions that the warps of a case may execute; the longest needs a thousandth of it.
+const BUDGET: u64 = 5_000_000;
+
+impl Default for Judge {
+    fn default() -> Judge {
+        Judge { seeds: emulator::DEFAULT_SEEDS, budget: BUDGET }
+    }
+}
+
+impl Judge {
+    pub fn judge(&self, case: &Case) -> Verdict {
+        let problems = match case.kind {
+            Kind::Run => self.run(case),
+            Kind::Pass => self.happenings(&case.name, &case.text).map(|found| expectation::compare(&[], &found)),
+            Kind::Fail => self.fail(case),
+            Kind::Reject => reject(case),
+        };
+        match problems {
+            Ok(problems) if problems.is_empty() => Verdict::Passed,
+            Ok(problems) => Verdict::Failed(problems),
+            Err(error) => Verdict::Failed(vec![error]),
+        }
+    }
+
+    /// On another backend only results can be judged.
+    pub fn judge_on<B: Backend>(&self, case: &Case, backend: &B) -> Verdict {
+        if case.kind != Kind::Run {
+            return Verdict::Skipped(format!("only `run` cases are judged on {}", backend.name()));
+        }
+        match run_on(case, backend) {
+            Ok(problems) if problems.is_empty() => Verdict::Passed,
+            Ok(problems) => Verdict::Failed(problems),
+            Err(error) => Verdict::Failed(vec![error]),
+        }
+    }
+
+    /// Every schedule gives the expected bytes, and no check finds anything.
+    fn run(&self, case: &Case) -> Result<Vec<String>, String> {
+        let kernel = kernel(&case.name, &case.text)?;
+        let resolved = kernel.resolve(&Limits::default()).map_err(|error| error.to_string())?;
+        if resolved.buffers.iter().all(|buffer| buffer.expectation.is_none()) {
+            return Ok(vec!["no buffer has an `expect`: a `run` case says what it computes".into()]);
+        }
+        let seeds: Vec<u64> = (0..self.seeds).collect();
+        let sanitized = sanitize(&kernel, &seeds, 0, self.budget).map_err(|error| error.to_string())?;
+        let mut problems = expectation::compare(&[], &expectation::happenings(&sanitized.findings));
+        for (seed, _, memory) in &sanitized.runs {
+            problems.extend(memory.failures(&resolved).iter().map(|failure| format!("seed {seed}: {failure}")));
+        }
+        Ok(problems)
+    }
+
+    fn fail(&self, case: &Case) -> Result<Vec<String>, String> {
+        let expected = expectation::read(&case.text)?;
+        if !expected.iter().any(|one| one.what != "note") {
+            return Ok(vec!["no `//~ error[check]: TEXT` line: a `fail` case says what is found".into()]);
+        }
+        let mut problems = expectation::compare(&expected, &self.happenings(&case.name, &case.text)?);
+        match cure::cured(&case.name, &case.text).map_err(|error| error.to_string())? {
+            Some(cured) => {
+                let found = self.happenings(&case.name, &cured)?;
+                problems.extend(expectation::compare(&[], &found).iter().map(|one| format!("cured: {one}")));
+            }
+            None => problems.push("no `//@ fix` line: a `fail` case brings its cure".into()),
+        }
+        Ok(problems)
+    }
+
+    /// What the checks find, as lines.
+    pub fn happenings(&self, name: &str, text: &str) -> Result<Vec<Happening>, String> {
+        let kernel = kernel(name, text)?;
+        let seeds: Vec<u64> = (0..self.seeds).collect();
+        let sanitized = sanitize(&kernel, &seeds, 0, self.budget).map_err(|error| error.to_string())?;
+        Ok(expectation::happenings(&sanitized.findings))
+    }
+}
+
+/// A kernel that the verifier accepts.
+fn kernel(name: &str, text: &str) -> Result<Kernel, String> {
+    let kernel = Kernel::parse(name, text).map_err(|error| error.to_string())?;
+    match ptx::verify(&kernel.parsed).first() {
+        None => Ok(kernel),
+        Some(error) => Err(format!("line {}: {}", kernel.parsed.source.position(error.span.start).line, error.message)),
+    }
+}
+
+fn run_on<B: Backend>(case: &Case, backend: &B) -> Result<Vec<String>, String> {
+    let kernel = kernel(&case.name, &case.text)?;
+    let resolved = kernel.resolve(&Limits::default()).map_err(|error| error.to_string())?;
+    let mut memory = Memory::new(&resolved, 0).map_err(|error| error.to_string())?;
+    let mut loaded = backend.load(&kernel).map_err(|error| error.to_string())?;
+    backend.run(&mut loaded, &mut memory, &Options::default()).map_err(|error| error.to_string())?;
+    Ok(memory.failures(&resolved).iter().map(ToString::to_string).collect())
+}
+
+/// The parser or the verifier says what the case expects, line by line.
+fn reject(case: &Case) -> Result<Vec<String>, String> {
+    let expected = expectation::read(&case.text)?;
+    let source = ptx::Source::new(&case.name, &case.text);
+    let errors = match ptx::parse(&source) {
+        Ok(parsed) => ptx::verify(&parsed),
+        Err(diagnostics) => diagnostics.all,
+    };
+    let happening = |error: &ptx::Diagnostic| Happening {
+        line: source.position(error.span.start).line,
+        what: "error".into(),
+        text: error.message.clone(),
+    };
+    let found: Vec<Happening> = errors.iter().map(happening).collect();
+    if found.is_empty() {
+        return Ok(vec!["nothing is refused".into()]);
+    }
+    Ok(expectation::compare(&expected, &found))
+}
