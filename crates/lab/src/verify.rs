@@ -121,8 +121,7 @@ impl Verifier<'_> {
             Ok(read) => read,
             Err(why) => return Ok(Err(why)),
         };
-        let bench =
-            Bench { cases: &cases, settings: &manifest.predicate.settings, progress: self.options.progress };
+        let bench = Bench { cases: &cases, settings: &manifest.predicate.settings, progress: self.options.progress };
         for check in [Verifier::emulator, Verifier::ptxas, Verifier::nvdisasm] {
             match check(self, &bench, &evidence)? {
                 CheckResult::Broken { why } => return Ok(Err(why)),
@@ -250,7 +249,10 @@ impl Verifier<'_> {
         }
         match self.files.keys().find(|path| !expected.contains(*path)) {
             Some(stray) => Err(format!("{stray} belongs to no log")),
-            None => expected.iter().find(|path| !self.files.contains_key(*path)).map_or(Ok(()), |path| Err(format!("{path} is missing"))),
+            None => expected
+                .iter()
+                .find(|path| !self.files.contains_key(*path))
+                .map_or(Ok(()), |path| Err(format!("{path} is missing"))),
         }
     }
 
@@ -265,7 +267,9 @@ impl Verifier<'_> {
         Ok(if same {
             CheckResult::Holds
         } else {
-            CheckResult::Broken { why: format!("{stage}: another run of the emulator gives other figures than the log") }
+            CheckResult::Broken {
+                why: format!("{stage}: another run of the emulator gives other figures than the log"),
+            }
         })
     }
 
@@ -313,7 +317,9 @@ impl Verifier<'_> {
             for one in &entry.assembled {
                 let path = |kind: &str| kernel_path(&case.name, &format!("kernel.{}.{kind}", one.target));
                 let Some(cubin) = self.files.get(&path("cubin")) else { continue };
-                if crate::assembly::disassemble(cubin, tool).as_deref() != Ok(self.text(&path("sass")).unwrap_or_default()) {
+                if crate::assembly::disassemble(cubin, tool).as_deref()
+                    != Ok(self.text(&path("sass")).unwrap_or_default())
+                {
                     return Ok(CheckResult::Broken { why: format!("{} is not the code of the cubin", path("sass")) });
                 }
             }

@@ -77,10 +77,7 @@ impl Compared {
 
     fn bounds(&self) -> [Bound; 2] {
         let bound = |error: Figure, allowed: Figure| Bound { error: error.value(), allowed: allowed.value() };
-        [
-            bound(self.element_error, self.element_allowed),
-            bound(self.frobenius_error, self.frobenius_allowed),
-        ]
+        [bound(self.element_error, self.element_allowed), bound(self.frobenius_error, self.frobenius_allowed)]
     }
 
     /// Why it does not pass.

@@ -109,7 +109,8 @@ impl Log for Report {
         let runs = self.kernels.iter().flat_map(|entry| &entry.runs);
         let (errors, others): (Vec<&Found>, Vec<&Found>) =
             runs.clone().flat_map(|run| &run.findings).partition(|found| found.is_error());
-        let warnings = if others.is_empty() { String::new() } else { format!(", {}", counted(others.len(), "warning")) };
+        let warnings =
+            if others.is_empty() { String::new() } else { format!(", {}", counted(others.len(), "warning")) };
         let seeds = self.kernels.first().map_or(0, |entry| entry.runs.len());
         format!(
             "{} in {} of {} under {}{warnings}; outputs right and equal to the bit",
