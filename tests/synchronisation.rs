@@ -44,7 +44,10 @@ fn line(text: &str, number: usize) -> &str {
 
 /// The same text with one line emptied, so that all others keep their numbers.
 fn without(text: &str, place: usize) -> String {
-    text.lines().enumerate().map(|(number, line)| if number == place { "\n".into() } else { format!("{line}\n") }).collect()
+    text.lines()
+        .enumerate()
+        .map(|(number, line)| if number == place { "\n".into() } else { format!("{line}\n") })
+        .collect()
 }
 
 fn check_mutant(problem: &str, text: &str, place: usize) {
