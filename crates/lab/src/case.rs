@@ -78,7 +78,9 @@ impl Case {
     /// What the kernel wrote; a kernel without a log-sum-exp is given the right one, and no verdict speaks of it.
     pub(crate) fn read_outputs(&self, memory: &Memory, right: &Outputs) -> Result<Outputs, attention::Error> {
         let log_sum_exp: Vec<f32> = match &self.contract.lse {
-            Some(name) => bytes(memory, name).chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect(),
+            Some(name) => {
+                bytes(memory, name).chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+            }
             None => right.log_sum_exp().iter().map(|value| *value as f32).collect(),
         };
         Outputs::from_bits(&self.problem, &halves(bytes(memory, &self.contract.o)), &log_sum_exp)
@@ -90,7 +92,8 @@ impl Case {
         let mut kernel = self.kernel.clone();
         for (launch, resolved) in kernel.recipe.launches.iter_mut().zip(&self.resolved.launches) {
             for (argument, resolved) in launch.args.iter_mut().zip(&resolved.args) {
-                if let (true, Some((element, value))) = (argument.name.as_ref() == Some(name), scalar(&resolved.value)) {
+                if let (true, Some((element, value))) = (argument.name.as_ref() == Some(name), scalar(&resolved.value))
+                {
                     argument.value = ArgumentValue::Scalar(element, Number::Float(Float(value * factor)));
                 }
             }

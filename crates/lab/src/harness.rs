@@ -44,12 +44,7 @@ pub fn memory(case: &Case, data_seed: u64, poison: Poison) -> Result<Memory, lau
 }
 
 /// Runs `kernel`, which is the case's own or one that was changed on purpose.
-pub fn execute(
-    case: &Case,
-    kernel: &Kernel,
-    before: &Memory,
-    options: &Options,
-) -> Result<Execution, emulator::Error> {
+pub fn execute(case: &Case, kernel: &Kernel, before: &Memory, options: &Options) -> Result<Execution, emulator::Error> {
     let mut loaded = Emulator.load(kernel)?;
     let mut memory = before.clone();
     let run = Emulator.run(&mut loaded, &mut memory, options)?;

@@ -17,9 +17,9 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::SCHEMA;
 use crate::figures::Subject;
 use crate::outcome::{Outcome, State};
-use crate::SCHEMA;
 
 /// In the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -64,11 +64,17 @@ impl Stage {
     pub fn proves(self) -> &'static str {
         match self {
             Stage::Assemble => "the PTX is well formed and typed for its target, and ptxas, where found, assembles it",
-            Stage::Parity => "output and log-sum-exp equal float64 attention within the rule, and wrong results are noticed",
+            Stage::Parity => {
+                "output and log-sum-exp equal float64 attention within the rule, and wrong results are noticed"
+            }
             Stage::Sanitize => "no race, missing wait, stray access or other finding, whatever the order of execution",
             Stage::Stress => "repeated and concurrent launches give the same bits, and injected faults are noticed",
-            Stage::Resources => "no register is spilled and no stack is used; occupancy follows from registers and shared memory",
-            Stage::Code => "tensor-core instructions and asynchronous copies are in the machine code, and no local memory",
+            Stage::Resources => {
+                "no register is spilled and no stack is used; occupancy follows from registers and shared memory"
+            }
+            Stage::Code => {
+                "tensor-core instructions and asynchronous copies are in the machine code, and no local memory"
+            }
             Stage::Bench => "how fast the kernel is against its peers, with an interval",
             Stage::Profile => "how busy the processor and its tensor cores are",
         }

@@ -161,7 +161,10 @@ impl Used {
             ));
         }
         (self.blocks_per_processor == Some(0)).then(|| {
-            format!("a block of {} threads does not fit on {target}: {} registers, {} bytes of shared memory", self.threads, self.registers, self.shared_bytes)
+            format!(
+                "a block of {} threads does not fit on {target}: {} registers, {} bytes of shared memory",
+                self.threads, self.registers, self.shared_bytes
+            )
         })
     }
 }
