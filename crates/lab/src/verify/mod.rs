@@ -360,3 +360,6 @@ fn other_version(name: &str, version: &str, found: Option<&Tool>) -> String {
         Some(tool) => format!("the pack was made with {name} {version}, and here is {}", tool.version),
     }
 }
+
+#[cfg(test)]
+mod tests;
