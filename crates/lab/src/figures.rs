@@ -132,6 +132,11 @@ impl Seen {
         None
     }
 
+    /// The hashes of what it wrote.
+    pub fn results(&self) -> Vec<&str> {
+        self.outputs.iter().map(|output| output.after.as_str()).collect()
+    }
+
     /// What the run did to a buffer that it should not have done.
     pub fn offence(&self) -> Option<String> {
         let changed = self.inputs.iter().find(|input| input.before != input.after);

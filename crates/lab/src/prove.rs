@@ -23,9 +23,7 @@ use crate::{Error, Progress, Request, Settings, Tool, Toolbox};
 pub fn prove(request: &Request, progress: &dyn Progress) -> Result<Pack, Error> {
     write::check_target(&request.folder)?;
     let gathered = Bench { cases: &request.cases, settings: &request.settings, progress }.gather(&request.tools)?;
-    let subjects: Vec<Subject> = request.cases.iter().map(Case::subject).collect();
-    let outcomes = gathered.evidence.outcomes(&subjects);
-    let files = files(request, &gathered, &outcomes);
+    let (files, outcomes) = files(request, &gathered.evidence, gathered.kernel_files(&request.cases));
     if progress.interrupted() {
         return Err(Error::Interrupted);
     }
@@ -33,17 +31,21 @@ pub fn prove(request: &Request, progress: &dyn Progress) -> Result<Pack, Error> 
     Ok(Pack { folder: request.folder.clone(), outcomes, findings: gathered.findings })
 }
 
-fn files(request: &Request, gathered: &Gathered, outcomes: &[Outcome]) -> Files {
+/// Everything in the pack: logs, what follows from them, and the files under `kernels/`.
+pub(crate) fn files(request: &Request, evidence: &Evidence, kernels: Files) -> (Files, Vec<Outcome>) {
     let Request { cases, settings, command, tools, .. } = request;
-    let mut files: Files = gathered.kernel_files(cases);
-    files.extend(gathered.evidence.files().into_iter().map(|(path, text)| (path, text.into_bytes())));
+    let subjects: Vec<Subject> = cases.iter().map(Case::subject).collect();
+    let outcomes = evidence.outcomes(&subjects);
+    let mut files = kernels;
+    files.extend(evidence.files().into_iter().map(|(path, text)| (path, text.into_bytes())));
     let version = env!("CARGO_PKG_VERSION");
-    let facts = Facts { version, command, cases, evidence: &gathered.evidence, outcomes };
+    let facts = Facts { version, command, cases, evidence, outcomes: &outcomes };
     files.insert(REPORT.into(), report::markdown(&facts).into_bytes());
-    let claim = Claim { command, settings, cases, outcomes, machine: Machine::here(tools), time: machine::now() };
+    let machine = Machine::here(tools);
+    let claim = Claim { command, settings, cases, outcomes: &outcomes, machine, time: machine::now() };
     files.insert(MANIFEST.into(), Manifest::new(claim, &files).text().into_bytes());
     files.insert(SUMS.into(), sums::render(&files).into_bytes());
-    files
+    (files, outcomes)
 }
 
 /// What stages left: their logs, and what they made on the way.

@@ -29,13 +29,8 @@ pub(crate) struct Facts<'a> {
 /// The report as Markdown; `verify` renders it again and compares.
 pub(crate) fn markdown(facts: &Facts) -> String {
     let mut text = String::from("# Evidence\n\n");
-    let _ = writeln!(
-        text,
-        "Made by veriflash {} with `{}`: **{}**.\n",
-        facts.version,
-        facts.command,
-        Tally::of(facts.outcomes)
-    );
+    let (command, tally) = (cell(facts.command).replace('`', "'"), Tally::of(facts.outcomes));
+    let _ = writeln!(text, "Made by veriflash {} with `{command}`: **{tally}**.\n", facts.version);
     for gate in Gate::ALL {
         let _ = writeln!(text, "Gate `{}`: {}.\n", gate.name(), gate.judge(facts.outcomes));
     }

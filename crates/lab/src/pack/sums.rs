@@ -27,7 +27,7 @@ pub fn check(files: &Files) -> Result<(), String> {
             format!("{path} is not listed in {SUMS}: it was added after the pack was made")
         });
     }
-    let extra = found.lines().find(|line| !expected.lines().any(|other| other == *line));
+    let extra = found.lines().find(|line| !line.is_empty() && !expected.lines().any(|other| other == *line));
     Err(match extra {
         Some(line) => format!("{SUMS} says `{}`, and there is no such file", line.escape_debug()),
         None => format!("{SUMS} is not in the form that is written"),

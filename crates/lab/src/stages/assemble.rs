@@ -3,6 +3,8 @@
 //! The PTX is well formed and typed for its target by our own verifier; where ptxas is found, it assembles the kernel
 //! for every target. That cubin, made once, is the one that the stages `resources` and `code` read.
 
+use std::collections::BTreeSet;
+
 use launch::hash;
 use serde::{Deserialize, Serialize};
 
@@ -97,16 +99,15 @@ impl Log for Report {
     }
 
     fn figures(&self) -> String {
-        let kernels = counted(self.kernels.len(), "kernel");
+        let faults = self.kernels.iter().map(|entry| entry.faults.len()).sum();
+        let verified = format!("{}, {}", counted(self.kernels.len(), "kernel"), counted(faults, "fault"));
         let Some(version) = &self.ptxas else {
-            return format!("{kernels} well formed and typed; ptxas was not found, get it with `{INSTALL}`");
+            return format!("{verified}; ptxas was not found, get it with `{INSTALL}`");
         };
-        let mut targets: Vec<&str> = Vec::new();
-        for assembled in self.kernels.iter().flat_map(|entry| &entry.assembled) {
-            if !targets.contains(&assembled.target.as_str()) {
-                targets.push(&assembled.target);
-            }
-        }
-        format!("{kernels} well formed and typed; ptxas {version} assembles for {}", targets.join(", "))
+        let assembled: Vec<&Assembled> = self.kernels.iter().flat_map(|entry| &entry.assembled).collect();
+        let targets: BTreeSet<&str> = assembled.iter().map(|one| one.target.as_str()).collect();
+        let targets = targets.into_iter().collect::<Vec<_>>().join(", ");
+        let made = assembled.iter().filter(|one| one.cubin.is_some()).count();
+        format!("{verified}; ptxas {version} made {made} of {} for {targets}", counted(assembled.len(), "cubin"))
     }
 }

@@ -195,7 +195,7 @@ impl Log for Report {
             .collect();
         let least = noticed.iter().copied().fold(f64::INFINITY, f64::min);
         format!(
-            "{} right: largest error {} of what is allowed; {} noticed, the nearest at {} times what is allowed",
+            "{}: largest error {} of what is allowed; {} tried, the least wrong at {} times what is allowed",
             counted(self.kernels.len(), "problem"),
             Figure::new(worst),
             counted(noticed.len(), "wrong result"),
@@ -212,5 +212,5 @@ pub(super) fn worst(states: impl Iterator<Item = State>) -> State {
         State::Ambiguous { .. } | State::Stale { .. } => 2,
         State::Pass => 3,
     };
-    states.min_by_key(rank).unwrap_or(State::not_run("there is no kernel"))
+    states.min_by_key(rank).unwrap_or(State::not_run("nothing was run"))
 }

@@ -5,6 +5,8 @@
 //! launches that were seen, and outputs that went from poison to the right answer. Poison differs between runs and the
 //! bits of the outputs may not.
 
+use std::collections::BTreeSet;
+
 use attention::oracle::Oracle;
 use launch::Finding;
 use launch::backend::Options;
@@ -82,15 +84,18 @@ impl Entry {
     fn judge(&self) -> State {
         let name = &self.subject.kernel;
         let of_runs = worst(self.runs.iter().map(|run| run.judge(name)));
-        let after = |run: &Run| run.seen.outputs.iter().map(|output| output.after.clone()).collect::<Vec<_>>();
-        let other = self.runs.iter().find(|run| after(run) != after(&self.runs[0]));
-        match (of_runs, other) {
-            (State::Pass, Some(other)) => {
-                let seeds = (self.runs[0].seed, other.seed);
-                State::fail(format!("{name}: seeds {} and {} give different bits", seeds.0, seeds.1))
+        let results: BTreeSet<_> = self.results().collect();
+        match of_runs {
+            State::Pass if results.len() > 1 => {
+                State::fail(format!("{name}: different seeds give {} different results", results.len()))
             }
-            (state, _) => state,
+            state => state,
         }
+    }
+
+    /// Which kernel wrote what, run by run.
+    fn results(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
+        self.runs.iter().map(|run| (self.subject.kernel.as_str(), run.seen.results()))
     }
 }
 
@@ -112,12 +117,14 @@ impl Log for Report {
         let warnings =
             if others.is_empty() { String::new() } else { format!(", {}", counted(others.len(), "warning")) };
         let seeds = self.kernels.first().map_or(0, |entry| entry.runs.len());
+        let results: BTreeSet<_> = self.kernels.iter().flat_map(Entry::results).collect();
         format!(
-            "{} in {} of {} under {}{warnings}; outputs right and equal to the bit",
+            "{} in {} of {} under {}{warnings}; {} to the bit",
             counted(errors.len(), "finding"),
             counted(runs.count(), "run"),
             counted(self.kernels.len(), "kernel"),
             counted(seeds, "seed"),
+            counted(results.len(), "result"),
         )
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use launch::{Kernel, Recipe, hash};
+use rayon::prelude::*;
 
+use crate::assembly;
 use crate::case::Case;
 use crate::figures::Subject;
 use crate::outcome::{Outcome, Tally};
@@ -13,8 +15,8 @@ use crate::pack::{Files, MANIFEST, REPORT, SUMS, kernel_path, recipe_text, sums,
 use crate::prove::Bench;
 use crate::report::{self, Facts};
 use crate::stages::code::Disassembly;
-use crate::stages::{Evidence, Record, Stage, code, resources};
-use crate::{Error, Progress, Silent, Tool, Toolbox};
+use crate::stages::{Evidence, Record, Stage, assemble, bench, code, profile, resources, sanitize, stress};
+use crate::{Error, Progress, Settings, Silent, Tool, Toolbox};
 
 /// How much is done.
 pub struct VerifyOptions<'a> {
@@ -201,6 +203,7 @@ impl Verifier<'_> {
             let stage = differs.map_or("stages".to_string(), |index| Stage::ALL[index].to_string());
             return Err(format!("{stage}: what the manifest says does not follow from the log"));
         }
+        check_request(&manifest.predicate.settings, &evidence)?;
         self.machine_code(cases, &evidence)?;
         self.expected_files(cases, &evidence)?;
         Ok(evidence)
@@ -220,7 +223,7 @@ impl Verifier<'_> {
                 disassembly.extend(found.zip(self.text(&path("sass")).map(String::from)));
             }
         }
-        if matches!(&evidence.resources, Record::Ran(log) if resources::run(cases, assembled).as_ref() != Ok(log)) {
+        if evidence.resources != Record::from(resources::run(cases, assembled)) {
             return Err("resources: the figures do not follow from what ptxas said".into());
         }
         if let Record::Ran(log) = &evidence.code
@@ -285,9 +288,8 @@ impl Verifier<'_> {
         let Record::Ran(again) = again else {
             return Ok(CheckResult::NotChecked { why: "ptxas did not run again".into() });
         };
-        let faults = |report: &crate::stages::assemble::Report| {
-            report.kernels.iter().map(|entry| entry.faults.clone()).collect::<Vec<_>>()
-        };
+        let faults =
+            |report: &assemble::Report| -> Vec<_> { report.kernels.iter().map(|entry| entry.faults.clone()).collect() };
         if faults(&again) != faults(logged) {
             return Ok(CheckResult::Broken { why: "assemble: the verifier says something else than the log".into() });
         }
@@ -313,18 +315,42 @@ impl Verifier<'_> {
         let Some(tool) = found.filter(|tool| tool.version == logged.nvdisasm) else {
             return Ok(CheckResult::NotChecked { why: other_version("nvdisasm", &logged.nvdisasm, found) });
         };
-        for (case, entry) in bench.cases.iter().zip(&assembled.kernels) {
-            for one in &entry.assembled {
-                let path = |kind: &str| kernel_path(&case.name, &format!("kernel.{}.{kind}", one.target));
-                let Some(cubin) = self.files.get(&path("cubin")) else { continue };
-                if crate::assembly::disassemble(cubin, tool).as_deref()
-                    != Ok(self.text(&path("sass")).unwrap_or_default())
-                {
-                    return Ok(CheckResult::Broken { why: format!("{} is not the code of the cubin", path("sass")) });
-                }
-            }
-        }
-        Ok(CheckResult::Holds)
+        let targets = |(case, entry): (&'_ Case, &'_ assemble::Entry)| {
+            let stem = |one: &assemble::Assembled| kernel_path(&case.name, &format!("kernel.{}", one.target));
+            entry.assembled.iter().map(stem).collect::<Vec<_>>()
+        };
+        let stems: Vec<String> = bench.cases.iter().zip(&assembled.kernels).flat_map(targets).collect();
+        let differs = stems.par_iter().find_first(|stem| {
+            let cubin = self.files.get(&format!("{stem}.cubin"));
+            cubin.is_some_and(|cubin| {
+                let again = assembly::disassemble(cubin, tool);
+                again.as_deref().ok() != self.text(&format!("{stem}.sass"))
+            })
+        });
+        Ok(match differs {
+            Some(stem) => CheckResult::Broken { why: format!("{stem}.sass is not the code of the cubin") },
+            None => CheckResult::Holds,
+        })
+    }
+}
+
+/// Logs answer the request, and stages that this version has not say nothing else than that.
+fn check_request(settings: &Settings, evidence: &Evidence) -> Broken {
+    let unable =
+        evidence.stress == stress::run() && evidence.bench == bench::run() && evidence.profile == profile::run();
+    let seeded = match &evidence.parity {
+        Record::Ran(log) => log.kernels.iter().all(|entry| entry.data_seed == settings.data_seed),
+        Record::NotRun { .. } => true,
+    };
+    let seeds_of = |entry: &sanitize::Entry| entry.runs.iter().map(|run| run.seed).collect::<Vec<_>>();
+    let sown = match &evidence.sanitize {
+        Record::Ran(log) => log.kernels.iter().all(|entry| seeds_of(entry) == settings.seeds),
+        Record::NotRun { .. } => true,
+    };
+    match (unable, seeded && sown) {
+        (false, _) => Err("stress, bench or profile claims what this version of veriflash cannot do".into()),
+        (_, false) => Err("a log has other seeds than the manifest".into()),
+        (true, true) => Ok(()),
     }
 }
 
@@ -334,3 +360,6 @@ fn other_version(name: &str, version: &str, found: Option<&Tool>) -> String {
         Some(tool) => format!("the pack was made with {name} {version}, and here is {}", tool.version),
     }
 }
+
+#[cfg(test)]
+mod tests;
