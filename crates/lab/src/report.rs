@@ -41,8 +41,8 @@ pub(crate) fn markdown(facts: &Facts) -> String {
     not_run(&mut text, facts.outcomes);
     text.push_str(
         "## How to check this\n\n`veriflash verify FOLDER` recomputes every hash, derives every verdict again from \
-         `logs/`, and runs the emulator stages again. Machine and time are in `manifest.json`. A consistent forgery of what was \
-         measured on other hardware is found only through a signature; there is none.\n",
+         `logs/`, and runs the emulator stages again. Machine and time are in `manifest.json`. A consistent \
+         forgery of what was measured on other hardware is found only through a signature; there is none.\n",
     );
     text
 }
