@@ -37,7 +37,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     kernel.resolve(&Limits::default())?;
     let seeds: Vec<u64> = arguments.seed.map_or_else(|| (0..arguments.seeds).collect(), |seed| vec![seed]);
     let sanitized = emulator::sanitize(&kernel, &seeds, 0, arguments.budget)?;
-    let repeat = format!("veriflash sanitize {}", arguments.input.file.display());
+    let repeat = arguments.input.repeat("sanitize");
     print_findings("sanitize", &kernel, &sanitized.findings, &repeat, arguments.format);
     if arguments.format == Format::Text {
         let launches: u64 =

@@ -7,7 +7,8 @@ pub enum Error {
     #[error("no NVIDIA driver: libcuda.so.1 was not found; install the driver, or use `--backend emulator`")]
     NoDriver,
     /// The driver lacks a function that we call.
-    #[error("the NVIDIA driver is too old: it has no `{function}`; install driver 535 or newer")]
+    // CUDA driver API: the youngest function that we call, cuDeviceGetUuid_v2, came with CUDA 11.4, driver 470.
+    #[error("the NVIDIA driver is too old: it has no `{function}`; install driver 470 or newer")]
     OldDriver {
         /// The function.
         function: &'static str,

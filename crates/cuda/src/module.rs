@@ -196,8 +196,9 @@ impl Function<'_> {
         ];
         let extra = if parameters.is_empty() { ptr::null_mut() } else { extra.as_mut_ptr() };
         let ([x, y, z], [width, height, depth], shared) = (launch.grid, launch.block, launch.shared);
-        // SAFETY: `extra` ends as the driver expects, and the driver copies the block before it returns. What the
-        // kernel does with its pointers is bounded by the GPU's own memory protection.
+        // SAFETY: `extra` ends as the driver expects, and the driver copies the block before it returns. No
+        // check can bound the kernel itself: where the system lets GPUs reach pageable memory, a wild pointer can hit
+        // this process. Whoever runs a kernel on a GPU trusts it; the emulator is for those that are not trusted.
         let status = unsafe {
             let (stream, none) = (stream.handle, ptr::null_mut());
             sys::cuLaunchKernel(self.handle, x, y, z, width, height, depth, shared, stream, none, extra)

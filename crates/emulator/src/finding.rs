@@ -70,7 +70,7 @@ impl<'a> Findings<'a> {
     }
 
     fn event(&self, actor: &Actor) -> Event {
-        let Parsed { module, source, spans } = self.parsed;
+        let Parsed { module, source, spans, .. } = self.parsed;
         let function = &module.functions[self.function];
         let span = spans[self.function].get(actor.statement as usize).map(|spans| spans.head).unwrap_or_default();
         let position = source.position(span.start);

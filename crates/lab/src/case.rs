@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use attention::Problem;
-use attention::oracle::{Inputs, Outputs};
+use attention::oracle::{Inputs, Oracle, Outputs, Parity};
 use attention::problem::{DType, Layout};
 use attention::visibility::MaskKind;
 use launch::buffer::{Float, Init};
@@ -57,6 +57,13 @@ impl Case {
 
     pub(crate) fn subject(&self) -> Subject {
         Subject { kernel: self.name.clone(), module: self.kernel.hash(), recipe: self.kernel.recipe.hash() }
+    }
+
+    /// What a run left in memory, judged by the oracle.
+    pub fn judge(&self, memory: &Memory) -> Result<Parity, attention::Error> {
+        let inputs = self.read_inputs(memory)?;
+        let oracle = Oracle::new(&self.problem, &inputs)?;
+        oracle.judge(&self.read_outputs(memory, oracle.exact())?)
     }
 
     /// The buffers that the kernel reads by contract.
