@@ -1,9 +1,9 @@
 //! From a kernel to evidence: stages, packs, gates and reports.
 //!
 //! The one idea: a claim is a value that can only be constructed from the run that proves it. Every stage leaves a
-//! [`log`](stages::Log) of figures; its [`Outcome`] is derived from that log by the same code in [`prove`], which writes
-//! the [`Pack`], and in [`verify`], which does not believe it. Silence, a missing tool or a crashed run cannot become a
-//! pass.
+//! [`log`](stages::Log) of figures; its [`Outcome`] is derived from that log by the same code in [`prove`], which
+//! writes the [`Pack`], and in [`verify`], which does not believe it. Silence, a missing tool or a crashed run cannot
+//! become a pass.
 //!
 //! ```no_run
 //! use lab::{Request, VerifyOptions};

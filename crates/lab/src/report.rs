@@ -40,9 +40,9 @@ pub(crate) fn markdown(facts: &Facts) -> String {
     resources(&mut text, facts.evidence);
     not_run(&mut text, facts.outcomes);
     text.push_str(
-        "## How to check this\n\n`veriflash verify FOLDER` recomputes every hash, derives every verdict again from `logs/`, \
-         and runs the emulator stages again. Machine and time are in `manifest.json`. A consistent forgery of what was \
-         measured on other hardware is found only through a signature; there is none.\n",
+        "## How to check this\n\n`veriflash verify FOLDER` recomputes every hash, derives every verdict again from \
+         `logs/`, and runs the emulator stages again. Machine and time are in `manifest.json`. A consistent \
+         forgery of what was measured on other hardware is found only through a signature; there is none.\n",
     );
     text
 }
@@ -71,7 +71,10 @@ fn kernels(text: &mut String, cases: &[Case]) {
 
 fn parity(text: &mut String, evidence: &Evidence) {
     let Record::Ran(report) = &evidence.parity else { return };
-    text.push_str("## Parity\n\n| kernel | output: error, allowed | log-sum-exp: error, allowed | wrong results |\n|---|---|---|---|\n");
+    text.push_str(
+        "## Parity\n\n| kernel | output: error, allowed | log-sum-exp: error, allowed | wrong results |\n\
+         |---|---|---|---|\n",
+    );
     for entry in &report.kernels {
         let bound = |compared: &Compared| format!("{}, {}", compared.element_error, compared.element_allowed);
         let lse = entry.log_sum_exp.as_ref().map_or("none".into(), bound);

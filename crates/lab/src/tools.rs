@@ -9,7 +9,8 @@ pub const INSTALL: &str = "pip install nvidia-cuda-nvcc==13.0.88 nvidia-cuda-nvd
 
 /// Prints where the active Python keeps its packages, one folder a line.
 const SITES: &str = "import site, sysconfig\n\
-    print(*dict.fromkeys([sysconfig.get_path('purelib'), *site.getsitepackages(), site.getusersitepackages()]), sep='\\n')";
+    sites = [sysconfig.get_path('purelib'), *site.getsitepackages(), site.getusersitepackages()]\n\
+    print(*dict.fromkeys(sites), sep='\\n')";
 
 /// A program that was found and said its version.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! # bench
 //!
-//! Time against peers, by a protocol of paired rounds with an interval. This version does not do it, and says so:
-//! what was not run never counts as a pass.
+//! Time against peers, by a protocol of paired rounds with an interval. This version does not do it, and says so: what
+//! was not run never counts as a pass.
 
 use super::{Log, Never, Record, Stage};
 use crate::figures::Subject;

@@ -107,7 +107,8 @@ impl Log for Report {
         let least = |of: fn(&Census) -> usize| cubins.iter().map(|cubin| of(&cubin.census)).min().unwrap_or(0);
         let local: usize = cubins.iter().map(|cubin| cubin.census.local).sum();
         format!(
-            "{}: at least {} tensor-core instructions in the loop, {} asynchronous copies ({} in the loop), local memory touched {local} times",
+            "{}: at least {} tensor-core instructions in the loop, {} asynchronous copies ({} in the loop), \
+             local memory touched {local} times",
             counted(cubins.len(), "cubin"),
             least(|census| census.tensor_in_loop),
             least(|census| census.async_copies),

@@ -1,7 +1,7 @@
 //! # profile
 //!
-//! What Nsight Compute counts while the kernel runs on a GPU. This version does not do it, and says so:
-//! what was not run never counts as a pass.
+//! What Nsight Compute counts while the kernel runs on a GPU. This version does not do it, and says so: what was not
+//! run never counts as a pass.
 
 use super::{Log, Never, Record, Stage};
 use crate::figures::Subject;

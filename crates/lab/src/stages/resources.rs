@@ -157,7 +157,7 @@ impl Used {
         let Used { stack_bytes, spill_store_bytes, spill_load_bytes, target, .. } = self;
         if stack_bytes + spill_store_bytes + spill_load_bytes > 0 {
             return Some(format!(
-                "{stack_bytes} bytes of stack, {spill_store_bytes} spilled and {spill_load_bytes} loaded back on {target}"
+                "{stack_bytes} bytes of stack, {spill_store_bytes} spilled, {spill_load_bytes} loaded back on {target}"
             ));
         }
         (self.blocks_per_processor == Some(0)).then(|| {

@@ -1,7 +1,7 @@
 //! # stress
 //!
-//! 1,000 launches back to back on a GPU, on one stream and on eight, and a score of injected faults. This version does not do it, and says so:
-//! what was not run never counts as a pass.
+//! 1,000 launches back to back on a GPU, on one stream and on eight, and a score of injected faults. This version does
+//! not do it, and says so: what was not run never counts as a pass.
 
 use super::{Log, Never, Record, Stage};
 use crate::figures::Subject;

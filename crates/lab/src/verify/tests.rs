@@ -8,6 +8,9 @@ use crate::stages::parity::{Controlled, Noticed};
 use crate::{Request, Settings};
 use tempfile::TempDir;
 
+/// What a forger does to the logs.
+type Edit = fn(&mut Evidence);
+
 /// An honest request, what it gave, and a folder.
 struct Forger {
     request: Request,
@@ -93,7 +96,7 @@ fn a_pass_cannot_be_forged_for_a_wrong_kernel() {
 #[test]
 fn edited_figures_are_found_by_another_run() {
     let forger = Forger::new(|text| text);
-    let edits: [(&str, fn(&mut Evidence)); 6] = [
+    let edits: [(&str, Edit); 6] = [
         ("parity", |evidence| ran(&mut evidence.parity).kernels[0].output.element_error = Figure::new(1e-7)),
         ("parity", |evidence| {
             let controls = &mut ran(&mut evidence.parity).kernels[0].controls;
@@ -116,7 +119,7 @@ fn edited_figures_are_found_by_another_run() {
 #[test]
 fn claims_that_need_no_run_are_refused_without_one() {
     let forger = Forger::new(|text| text);
-    let edits: [(&str, fn(&mut Evidence)); 4] = [
+    let edits: [(&str, Edit); 4] = [
         ("stress, bench", |evidence| evidence.bench = Record::NotRun { why: "twice as fast, trust us".into() }),
         ("resources", |evidence| evidence.resources = Record::NotRun { why: "later".into() }),
         ("a log has other seeds", |evidence| ran(&mut evidence.sanitize).kernels[0].runs.truncate(1)),
@@ -152,14 +155,14 @@ fn a_listed_file_that_belongs_to_no_log_is_refused() {
 fn figures_alone_decide() {
     let forger = Forger::new(|text| text);
     let subjects: Vec<Subject> = forger.request.cases.iter().map(Case::subject).collect();
-    let said = |stage: Stage, edit: fn(&mut Evidence)| {
+    let said = |stage: Stage, edit: Edit| {
         let mut evidence = forger.evidence.clone();
         edit(&mut evidence);
         let outcome = &evidence.outcomes(&subjects)[stage as usize];
         format!("{}: {}", outcome.state().word(), outcome.state().why().unwrap_or_default())
     };
-    let parity = |edit: fn(&mut Evidence)| said(Stage::Parity, edit);
-    let sanitize = |edit: fn(&mut Evidence)| said(Stage::Sanitize, edit);
+    let parity = |edit: Edit| said(Stage::Parity, edit);
+    let sanitize = |edit: Edit| said(Stage::Sanitize, edit);
     let expected = [
         (parity(|_| {}), "pass"),
         (
