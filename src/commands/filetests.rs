@@ -42,6 +42,10 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
     let verdicts: Vec<Verdict> = match arguments.backend {
         BackendName::Emulator => cases.par_iter().map(|case| judge.judge(case)).collect(),
+        BackendName::Cuda => {
+            let backend = cuda::Cuda::open(0)?;
+            cases.iter().map(|case| judge.judge_on(case, &backend)).collect()
+        }
     };
     Ok(print_verdicts(&cases, &verdicts))
 }

@@ -1,40 +1,76 @@
 //! The kernel a command works on: a file, with its recipe in it, beside it, or in flags.
 
+use anyhow::Context;
+use attention::Problem;
+use attention::configs::{CONFIGS, Config};
 use clap::Args;
 use launch::argument::Flags;
 use launch::{Kernel, header};
 use std::path::PathBuf;
 
+/// A kernel of ours.
+#[derive(Args)]
+pub struct BuiltIn {
+    /// What to compute, such as `B2 H8 S512 D64 causal` or `f16 B2 H8/2 Sq97 Sk161 D64`
+    #[arg(long, value_name = "PROBLEM")]
+    pub problem: Option<Problem>,
+
+    /// How to compute it: the number of a configuration
+    #[arg(long, default_value_t = 1)]
+    pub config: u32,
+}
+
+impl BuiltIn {
+    /// The kernel for the problem; the standard problem unless one is given.
+    pub fn kernel(&self) -> anyhow::Result<Kernel> {
+        let standard = || Problem::builder().build();
+        let problem = self.problem.clone().map_or_else(standard, Ok)?;
+        let known = || CONFIGS.iter().map(|config| config.id.to_string()).collect::<Vec<_>>().join(", ");
+        let config = Config::by_id(self.config)
+            .with_context(|| format!("there is no config {}: expected one of {}", self.config, known()))?;
+        Ok(attention::kernels::kernel(&problem, config)?)
+    }
+}
+
 #[derive(Args)]
 pub struct Input {
     /// A `.ptx` whose header is its recipe, a `.ptx` with a `.toml` of the same name beside it, or such a `.toml`
-    pub file: PathBuf,
+    #[arg(required_unless_present = "problem", conflicts_with = "problem")]
+    file: Option<PathBuf>,
+
+    #[command(flatten)]
+    built_in: BuiltIn,
 
     /// An argument: `x=bf16[1024,128]:normal(1.0)` is a buffer, `n=u32:1024` a number; in the order of the parameters
     #[arg(long = "arg", value_name = "NAME=TYPE…")]
-    pub args: Vec<String>,
+    args: Vec<String>,
 
     /// Blocks, such as `8` or `8,2,1`, one unless given; expressions may use the names of `--arg`
     #[arg(long)]
-    pub grid: Option<String>,
+    grid: Option<String>,
 
     /// Threads per block, such as `128` or `32,4,1`, one unless given
     #[arg(long)]
-    pub block: Option<String>,
+    block: Option<String>,
 
     /// Dynamic shared memory in bytes
     #[arg(long)]
-    pub shared: Option<String>,
+    shared: Option<String>,
 
     /// The entry to launch; not needed when the module has one
     #[arg(long)]
-    pub entry: Option<String>,
+    entry: Option<String>,
 }
 
 impl Input {
     /// The command that does the same again.
     pub fn repeat(&self, command: &str) -> String {
-        let mut words = vec!["veriflash".into(), command.into(), quoted(&self.file.display().to_string())];
+        let mut words = vec!["veriflash".into(), command.into()];
+        words.extend(self.file.iter().map(|file| quoted(&file.display().to_string())));
+        if let (None, Some(problem)) = (&self.file, &self.built_in.problem) {
+            let problem = problem.to_string();
+            words.push(format!("--problem {} --config {}", quoted(&problem), self.built_in.config));
+        }
         let flags = [("grid", &self.grid), ("block", &self.block), ("shared", &self.shared), ("entry", &self.entry)];
         for (name, value) in flags {
             words.extend(value.iter().map(|value| format!("--{name} {}", quoted(value))));
@@ -44,13 +80,13 @@ impl Input {
     }
 
     pub fn kernel(&self) -> anyhow::Result<Kernel> {
+        let Some(file) = &self.file else { return self.built_in.kernel() };
         let flags = [&self.grid, &self.block, &self.shared, &self.entry].iter().any(|flag| flag.is_some());
         if self.args.is_empty() && !flags {
-            return Ok(Kernel::open(&self.file)?);
+            return Ok(Kernel::open(file)?);
         }
-        let text =
-            std::fs::read_to_string(&self.file).map_err(|error| anyhow::anyhow!("{}: {error}", self.file.display()))?;
-        let name = self.file.display().to_string();
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file).with_context(|| name.clone())?;
         if header::read(&name, &text)?.is_some() {
             anyhow::bail!(
                 "{name} carries a recipe: leave out `--arg`, `--grid` and `--block`, or remove its `//@` lines"
@@ -80,7 +116,8 @@ mod tests {
     #[test]
     fn the_command_that_repeats_a_run_has_its_flags() {
         let flags = |args: &[&str]| Input {
-            file: "a b.ptx".into(),
+            file: Some("a b.ptx".into()),
+            built_in: BuiltIn { problem: None, config: 1 },
             args: args.iter().map(ToString::to_string).collect(),
             grid: Some("8,2,1".into()),
             block: None,

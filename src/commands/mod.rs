@@ -1,30 +1,42 @@
 //! One file per command.
 
+mod doctor;
 mod explain;
 mod filetests;
 mod input;
 mod output;
+mod prove;
+mod ptx;
 mod run;
 mod sanitize;
+mod verify;
 
 use annotate_snippets::Renderer;
 use std::process::ExitCode;
 
 #[derive(clap::Subcommand)]
 pub enum Command {
+    Prove(prove::Arguments),
     Sanitize(sanitize::Arguments),
     Run(run::Arguments),
+    Ptx(ptx::Arguments),
     Explain(explain::Arguments),
     Filetests(filetests::Arguments),
+    Verify(verify::Arguments),
+    Doctor(doctor::Arguments),
 }
 
 impl Command {
     pub fn execute(self) -> anyhow::Result<Exit> {
         match self {
+            Command::Prove(arguments) => prove::execute(&arguments),
             Command::Sanitize(arguments) => sanitize::execute(&arguments),
             Command::Run(arguments) => run::execute(&arguments),
+            Command::Ptx(arguments) => ptx::execute(&arguments),
             Command::Explain(arguments) => explain::execute(&arguments),
             Command::Filetests(arguments) => filetests::execute(&arguments),
+            Command::Verify(arguments) => verify::execute(&arguments),
+            Command::Doctor(arguments) => doctor::execute(&arguments),
         }
     }
 }
@@ -52,6 +64,9 @@ impl Exit {
 
     /// What an error means for the exit code.
     pub fn of(error: &anyhow::Error) -> Exit {
+        if let Some(cuda::Error::NoDriver | cuda::Error::NoGpu) = error.downcast_ref() {
+            return Exit::Undecided;
+        }
         let unsupported = match (error.downcast_ref::<launch::Error>(), error.downcast_ref::<emulator::Error>()) {
             (Some(error), _) | (_, Some(emulator::Error::Recipe(error))) => is_unsupported(error),
             (_, Some(emulator::Error::Unsupported { .. } | emulator::Error::Feature(_))) => true,
@@ -82,13 +97,14 @@ pub fn describe(error: &anyhow::Error) -> String {
 pub enum BackendName {
     #[default]
     Emulator,
+    Cuda,
 }
 
 /// Refuses a module that the verifier refuses.
 pub fn check_module(kernel: &launch::Kernel) -> Result<(), launch::Error> {
-    let all = ptx::verify(&kernel.parsed);
+    let all = ::ptx::verify(&kernel.parsed);
     if all.is_empty() {
         return Ok(());
     }
-    Err(ptx::Diagnostics { source: kernel.parsed.source.clone(), all }.into())
+    Err(::ptx::Diagnostics { source: kernel.parsed.source.clone(), all }.into())
 }

@@ -6,6 +6,9 @@ use launch::Kernel;
 use launch::finding::{Event, Finding};
 use serde_json::{Value, json};
 
+/// Findings printed in full; one missing barrier may cause dozens.
+const SHOWN: usize = 5;
+
 /// Version of the JSON's shape.
 const SCHEMA: u32 = 1;
 
@@ -23,8 +26,27 @@ pub fn print_findings(command: &str, kernel: &Kernel, findings: &[Finding], repe
             let load = |path: &str| std::fs::read_to_string(path).ok();
             let renderer = Renderer::styled();
             let reporter = Reporter { source: &kernel.parsed.source, repeat, load: &load, renderer };
-            findings.iter().for_each(|finding| anstream::println!("{}\n", reporter.render(finding)));
+            findings.iter().take(SHOWN).for_each(|finding| anstream::println!("{}\n", reporter.render(finding)));
+            print_rest(&findings[findings.len().min(SHOWN)..]);
         }
+    }
+}
+
+/// One line each for those that are not printed in full.
+fn print_rest(findings: &[Finding]) {
+    if !findings.is_empty() {
+        println!("{} more, which often have the same cause (`--format json` has all of them in full):", findings.len());
+    }
+    for finding in findings {
+        let (first, primary) = (&finding.first, finding.primary());
+        println!(
+            "  {}[{}] at lines {} and {}: {}",
+            finding.severity.word(),
+            finding.check,
+            first.line,
+            primary.line,
+            finding.message
+        );
     }
 }
 

@@ -19,4 +19,8 @@ pub enum Error {
     Word { word: String },
     #[error("`{word}` repeats what `{earlier}` said: expected each part of a problem once")]
     Repeated { word: String, earlier: String },
+    #[error("config {id} does not compute {problem}: {found}, expected {expected}")]
+    Unsupported { id: u32, problem: String, found: String, expected: String },
+    #[error("the kernel of config {id} cannot be generated: {message}")]
+    Generation { id: u32, message: String },
 }

@@ -1,6 +1,8 @@
 //! Attention: problems, kernels, and the float64 oracle that judges them.
 
+pub mod configs;
 mod error;
+pub mod kernels;
 pub mod oracle;
 pub mod problem;
 pub mod visibility;

@@ -1,1 +1,34 @@
 //! Kernels on a real GPU, through the driver that is loaded at run time.
+//!
+//! [`Cuda`] is the [`launch::Backend`]; the types below it ([`Context`], [`Module`], [`Stream`], [`Event`],
+//! [`DeviceBuffer`]) are a small safe layer over the CUDA driver API. A machine without a driver or without a GPU
+//! gets an [`Error`] that says so:
+//!
+//! ```
+//! match cuda::Cuda::open(0) {
+//!     Ok(gpu) => println!("{}", gpu.device()),
+//!     Err(error @ (cuda::Error::NoDriver | cuda::Error::NoGpu)) => println!("{error}"),
+//!     Err(error) => return Err(error),
+//! }
+//! # Ok::<(), cuda::Error>(())
+//! ```
+
+#![allow(unsafe_code, reason = "driver calls are foreign functions; each block says why it is sound")]
+
+mod backend;
+mod buffer;
+mod context;
+mod cubin;
+mod driver;
+mod error;
+mod event;
+mod module;
+mod stream;
+
+pub use backend::{Cuda, Loaded};
+pub use buffer::DeviceBuffer;
+pub use context::{Context, Device};
+pub use error::Error;
+pub use event::Event;
+pub use module::{Function, Module, Resources};
+pub use stream::Stream;

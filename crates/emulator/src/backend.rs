@@ -2,7 +2,7 @@
 
 use crate::checks;
 use crate::finding::Findings;
-use crate::machine::{LaunchShape, Program, Unsupported, parameter_offset, run_grid};
+use crate::machine::{LaunchShape, Program, Unsupported, run_grid};
 use crate::memory::{Bytes, GlobalMemory, SharedMemory};
 use launch::backend::{Backend, Options, Run, Witness};
 use launch::resolved::{self, MAP_BYTES, Placement};
@@ -123,7 +123,7 @@ impl Device {
             grid: launch.grid,
             block: launch.block,
             shared: launch.shared,
-            parameters: self.parameters(function, launch)?,
+            parameters: launch.parameters(function, self)?,
         };
         if let Some(report) = checks::launch::check(kernel.module(), function, &shape, written) {
             findings.add(report);
@@ -134,17 +134,6 @@ impl Device {
             run_grid((kernel.module(), function), &program, &shape, &mut self.global, findings, options);
         }
         Ok(true)
-    }
-
-    /// The block of parameters, each at its place.
-    fn parameters(&mut self, function: &Function, launch: &resolved::Launch) -> Result<Vec<u8>, Error> {
-        let mut block = vec![0; parameter_offset(function, function.parameters.len()) as usize];
-        for (index, argument) in launch.args.iter().enumerate() {
-            let start = parameter_offset(function, index) as usize;
-            let bytes = argument.value.bytes(self)?;
-            block[start..start + bytes.len()].copy_from_slice(&bytes);
-        }
-        Ok(block)
     }
 
     fn copy_back(self, memory: &mut Memory) {

@@ -148,15 +148,8 @@ impl<'a> Findings<'a> {
         &self.kernel.parsed.module.functions[self.function]
     }
 
-    /// Where `.entry NAME` stands.
     fn entry_offset(&self) -> u32 {
-        let text = &self.kernel.parsed.source.text;
-        let name = self.entry().name.as_str();
-        let names_it = |at: &usize| {
-            let rest = text[at + ".entry".len()..].trim_start().strip_prefix(name);
-            rest.is_some_and(|rest| !rest.starts_with(|letter: char| letter.is_alphanumeric() || "_$".contains(letter)))
-        };
-        text.match_indices(".entry").map(|(at, _)| at).find(names_it).unwrap_or(0) as u32
+        self.kernel.parsed.places.entries.get(self.function).map(|places| places.name.start).unwrap_or_default()
     }
 
     fn offset(&self, statement: u32) -> u32 {

@@ -88,7 +88,7 @@ fn snippet<'a>(finding: &'a Finding, path: &'a str, text: &'a str) -> Snippet<'a
 fn mnemonic_span(text: &str, event: &Event) -> std::ops::Range<usize> {
     let start = (line_span(text, event.line).start + event.column as usize - 1).min(text.len());
     let rest = text.get(start..).unwrap_or_default();
-    let end = rest.find(|letter: char| letter.is_whitespace() || letter == ';').unwrap_or(rest.len());
+    let end = rest.find(|letter: char| letter.is_whitespace() || ";(".contains(letter)).unwrap_or(rest.len());
     start..start + end
 }
 

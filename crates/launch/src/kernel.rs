@@ -167,13 +167,8 @@ fn check_count(entry: &Function, launch: &resolved::Launch) -> Result<(), String
     Err(format!("launch of `{}` has {found} arguments: expected {expected}, {help}", entry.name))
 }
 
-/// The size of a parameter in bytes.
-fn size(parameter: &Parameter) -> u64 {
-    u64::from(parameter.ty.bytes()) * u64::from(parameter.count.unwrap_or(1))
-}
-
 fn check_argument(value: &ArgumentValue, parameter: &Parameter) -> Result<(), String> {
-    let expected = size(parameter);
+    let expected = parameter.bytes();
     if value.size() as u64 != expected {
         return Err(format!("has {} bytes: parameter `{}` has {expected}", value.size(), parameter.name));
     }
@@ -233,6 +228,32 @@ mod tests {
         let kernel = Kernel::parse("scale.ptx", &format!("{HEADER}{BODY}")).unwrap();
         let resolved = kernel.resolve(&Limits::default()).unwrap();
         assert_eq!(kernel.entry(&resolved.launches[0]).unwrap().name, "scale");
+    }
+
+    struct Fixed;
+
+    impl resolved::Placement for Fixed {
+        type Error = Error;
+
+        fn address(&mut self, buffer: usize) -> Result<u64, Error> {
+            Ok(0x1000 * (buffer as u64 + 1))
+        }
+
+        fn map(&mut self, _: &crate::tensor_map::ResolvedMap) -> Result<[u8; resolved::MAP_BYTES], Error> {
+            Ok([0xff; resolved::MAP_BYTES])
+        }
+    }
+
+    #[test]
+    fn parameters_are_aligned_each_to_itself() {
+        let body = BODY.replace("(.param", "(.param .u32 n0, .param").replace(", .param .u32 n)", ", .param .u16 h)");
+        let args = r#"args = [{ u32 = 7 }, { buffer = "x", offset = 16 }, { u16 = 9 }]"#;
+        let header = HEADER.replace(&HEADER[HEADER.find("args").unwrap()..], args);
+        let kernel = Kernel::parse("scale.ptx", &format!("{header}\n{body}")).unwrap();
+        let resolved = kernel.resolve(&Limits::default()).unwrap();
+        let launch = &resolved.launches[0];
+        let block = launch.parameters(kernel.entry(launch).unwrap(), &mut Fixed).unwrap();
+        assert_eq!(block, [7, 0, 0, 0, 0, 0, 0, 0, 0x10, 0x10, 0, 0, 0, 0, 0, 0, 9, 0]);
     }
 
     #[test]

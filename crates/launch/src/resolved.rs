@@ -44,6 +44,8 @@ pub struct Buffer {
 pub enum Init {
     /// The same bits in every element.
     Constant(u64),
+    /// The bits of every element.
+    Values(Vec<u64>),
     /// Counting.
     Ramp,
     /// Random numbers.
@@ -147,6 +149,19 @@ pub trait Placement {
 
     /// The bytes of a tensor map.
     fn map(&mut self, map: &ResolvedMap) -> Result<[u8; MAP_BYTES], Self::Error>;
+}
+
+impl Launch {
+    /// The block of parameters, each at its place; the arguments must fit the entry (`Kernel::resolve` checks it).
+    pub fn parameters<P: Placement>(&self, entry: &ptx::Function, placement: &mut P) -> Result<Vec<u8>, P::Error> {
+        let mut block = vec![0; entry.parameter_offset(entry.parameters.len()) as usize];
+        for (index, argument) in self.args.iter().enumerate() {
+            let start = entry.parameter_offset(index) as usize;
+            let bytes = argument.value.bytes(placement)?;
+            block[start..start + bytes.len()].copy_from_slice(&bytes);
+        }
+        Ok(block)
+    }
 }
 
 impl ArgumentValue {

@@ -232,7 +232,23 @@ impl Module {
     }
 }
 
+impl Parameter {
+    /// Its size.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.ty.bytes()) * u64::from(self.count.unwrap_or(1))
+    }
+}
+
 impl Function {
+    /// Where a parameter begins in the block of parameters: each is aligned to its own alignment. The index after the
+    /// last gives the size of the block.
+    pub fn parameter_offset(&self, index: usize) -> u64 {
+        let place = |end: u64, parameter: &Parameter| end.next_multiple_of(u64::from(parameter.align.max(1)));
+        let before = self.parameters.iter().take(index);
+        let end = before.fold(0, |end, parameter| place(end, parameter) + parameter.bytes());
+        self.parameters.get(index).map_or(end, |parameter| place(end, parameter))
+    }
+
     /// Instructions with their place in the body.
     pub fn instructions(&self) -> impl Iterator<Item = (StatementId, &Instruction)> {
         self.body.iter().enumerate().filter_map(|(index, statement)| match statement {

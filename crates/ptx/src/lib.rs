@@ -26,7 +26,7 @@ mod verify;
 pub use diagnostic::{Diagnostic, Diagnostics, Kind};
 pub use forms::{Effect, Form, Op};
 pub use ir::*;
-pub use parser::{Parsed, parse};
+pub use parser::{EntryPlaces, Parsed, Places, parse};
 pub use printer::print;
 pub use source::{Position, Source, Span, Spans};
 pub use types::{Space, Target, Type, Version};

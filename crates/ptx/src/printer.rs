@@ -30,9 +30,9 @@ fn write_variable(out: &mut String, variable: &Variable) -> fmt::Result {
         VariableSize::Dynamic => write!(out, "[]")?,
     }
     let values: Vec<String> = variable.init.iter().map(immediate).collect();
-    match (variable.size, values.is_empty()) {
-        (_, true) => {}
-        (VariableSize::Scalar, false) => write!(out, " = {}", values[0])?,
+    match (variable.size, values.as_slice()) {
+        (_, []) => {}
+        (VariableSize::Scalar, [value]) => write!(out, " = {value}")?,
         _ => write!(out, " = {{{}}}", values.join(", "))?,
     }
     writeln!(out, ";")

@@ -122,7 +122,9 @@ pub struct Target {
 }
 
 impl Target {
+    pub const SM_30: Target = Target { sm: 30, specific: false };
     pub const SM_80: Target = Target { sm: 80, specific: false };
+    pub const SM_90: Target = Target { sm: 90, specific: false };
 
     /// Does code for this target have what needs `other`? Features of `sm_90a` exist on `sm_90a` alone.
     pub fn provides(self, other: Target) -> bool {

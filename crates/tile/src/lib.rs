@@ -1,1 +1,49 @@
 //! The language kernels are written in: Rust functions that print PTX.
+//!
+//! | layer | module | is |
+//! |---|---|---|
+//! | 1 | [`instructions`] | one function per PTX form, spelled like the manual |
+//! | 2 | [`values`], [`control`] | registers with operators, fragments, tiles, tensors; loops and branches |
+//! | 3 | [`pipeline`] | rings that hide stages, wait counts and barriers |
+//!
+//! A kernel is a closure given to [`build`]. Whatever it calls appends instructions to the kernel under construction
+//! on this thread; nothing else is hidden. `for` and `if` of Rust run while generating, `for_each` and `when` run on
+//! the GPU. Constants are folded without any kernel, so what is written for kernels answers on the host, too.
+//!
+//! ```
+//! use tile::prelude::*;
+//!
+//! let options = Options { target: ptx::Target::SM_80, threads: 128, blocks_per_processor: None };
+//! let built = tile::build("double", options, || {
+//!     let numbers = Slice::<f32>::parameter("numbers");
+//!     let index = block_index(0) * 128 + thread_index();
+//!     when(index.lt(parameter::<u32>("length")), || numbers.store(index, numbers.load(index) * 2.0));
+//! })?;
+//! assert!(ptx::print(&built.module).contains("mul.rn.f32"));
+//! # Ok::<(), tile::BuildError>(())
+//! ```
+
+mod builder;
+pub mod control;
+mod error;
+pub mod instructions;
+mod kernel;
+pub mod pipeline;
+pub mod values;
+
+pub use builder::{Options, Reach};
+pub use error::{BuildError, Note, Place};
+pub use kernel::{Built, build};
+
+/// What a kernel file imports.
+pub mod prelude {
+    pub use crate::control::{choose, for_each, predicated, select, when};
+    pub use crate::instructions::{barrier, block_index, lane_index, thread_index, warp_index};
+    pub use crate::pipeline::{Begun, CopyRing, Full, begin};
+    pub use crate::values::{
+        Accumulator, BF16, Cell, Coordinate, Element, F16, F32, I32, Matrix, Packed, Pred, ROWS_PER_THREAD, RowOperand,
+        RowVars, Rows, SharedTile, SharedVector, Slice, Tensor, U32, U64, Value, Var, View, mma, mma_add, parameter,
+        row_of_lane,
+    };
+    pub use crate::{BuildError, Options, Reach};
+}

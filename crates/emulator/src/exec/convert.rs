@@ -39,7 +39,6 @@ pub fn decode(op: Convert, instruction: &Instruction, decoder: &Decoder) -> Resu
 impl Lane {
     pub fn evaluate(self, [a, b, _]: [u64; 3]) -> u64 {
         let (x, y) = (a as u32, b as u32);
-        let brain = matches!(self.to, Type::Bf16 | Type::Bf16x2);
         match self.op {
             Convert::Integer => self.integer(a),
             Convert::ToFloat if self.from == Type::S32 => u64::from(convert::s32_to_f32(x as i32)),
@@ -51,11 +50,11 @@ impl Lane {
                     _ => u64::from(convert::f32_to_u32(x, self.rounding)),
                 }
             }
-            Convert::Widen if self.from == Type::Bf16 => u64::from(convert::bf16_to_f32(a as u16)),
+            Convert::WidenBrain16 => u64::from(convert::bf16_to_f32(a as u16)),
             Convert::Widen => u64::from(convert::f16_to_f32(a as u16)),
-            Convert::Narrow if brain => u64::from(convert::f32_to_bf16(x, self.rounding)),
+            Convert::NarrowBrain16 => u64::from(convert::f32_to_bf16(x, self.rounding)),
             Convert::Narrow => u64::from(convert::f32_to_f16(x, self.rounding)),
-            Convert::NarrowPair if brain => u64::from(convert::f32_to_bf16x2(x, y, self.rounding)),
+            Convert::NarrowPair if self.to == Type::Bf16x2 => u64::from(convert::f32_to_bf16x2(x, y, self.rounding)),
             Convert::NarrowPair => u64::from(convert::f32_to_f16x2(x, y, self.rounding)),
         }
     }

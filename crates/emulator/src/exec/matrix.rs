@@ -28,7 +28,10 @@ pub fn decode(op: Matrix, instruction: &Instruction, decoder: &Decoder) -> Resul
         }),
         Matrix::Multiply16 => decode_multiply(Rule::F16_K16, instruction, decoder),
         Matrix::MultiplyBrain16 => decode_multiply(Rule::BF16_K16, instruction, decoder),
-        Matrix::WarpgroupShared | Matrix::WarpgroupRegister => Err("wgmma".into()),
+        Matrix::WarpgroupShared
+        | Matrix::WarpgroupRegister
+        | Matrix::WarpgroupSharedBrain16
+        | Matrix::WarpgroupRegisterBrain16 => Err(String::new()),
     }
 }
 

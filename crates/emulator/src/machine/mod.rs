@@ -8,7 +8,7 @@ mod warp;
 
 pub use block::Block;
 pub use grid::{LaunchShape, run_grid};
-pub use program::{AddressSource, Decoder, Program, Source, Unsupported, Why, parameter_offset, truncate};
+pub use program::{AddressSource, Decoder, Program, Source, Unsupported, Why, truncate};
 pub use warp::{State, Warp};
 
 /// One value per lane, as wide as the widest register.

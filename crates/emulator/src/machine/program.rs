@@ -126,7 +126,7 @@ impl Decoder<'_> {
     /// The address of a variable in its own space.
     fn symbol(&self, symbol: Symbol) -> Result<u64, Why> {
         match symbol {
-            Symbol::Parameter(parameter) => Ok(parameter_offset(self.function, parameter.0 as usize)),
+            Symbol::Parameter(parameter) => Ok(self.function.parameter_offset(parameter.0 as usize)),
             other => self.shared.address(other).ok_or("variables outside shared memory".into()),
         }
     }
@@ -158,19 +158,6 @@ impl Decoder<'_> {
         };
         Ok(Compute { function, destination, complement, sources: self.lane_sources(instruction)? })
     }
-}
-
-/// Where a parameter begins in the block of parameters: each is aligned to its own alignment.
-pub fn parameter_offset(function: &Function, index: usize) -> u64 {
-    let mut end = 0u64;
-    for (number, parameter) in function.parameters.iter().enumerate() {
-        let start = end.next_multiple_of(u64::from(parameter.align));
-        if number == index {
-            return start;
-        }
-        end = start + u64::from(parameter.ty.bytes()) * u64::from(parameter.count.unwrap_or(1));
-    }
-    end
 }
 
 /// The bits of a literal where a value of type `ty` is expected.

@@ -21,6 +21,6 @@ super::forms! { Integer:
     Not              "not(.pred|<bits>)"                                   "d:T, a:T!"                  "1.0" sm_10  Pure;
     ShiftLeft        "shl(<bits>)"                                         "d:T, a:T, b:u32"            "1.0" sm_10  Pure;
     ShiftRight       "shr(.b16|.b32|.b64|<int>)"                           "d:T, a:T, b:u32"            "1.0" sm_10  Pure;
-    BitFieldExtract  "bfe(.s32|.u32|.s64|.u64)"                            "d:T, a:T, b:u32, c:u32"     "2.0" sm_20  Pure;
+    BitFieldExtract  "bfe(.s32|.u32|.s64|.u64)"                            "d:T, a:T, b:u32(0..255), c:u32(0..255)" "2.0" sm_20  Pure;
     CountOnes        "popc(.b32|.b64)"                                     "d:u32, a:T"                 "2.0" sm_20  Pure;
 }

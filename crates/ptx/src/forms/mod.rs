@@ -5,10 +5,11 @@
 //! The spelling is the manual's: `{.a|.b}` is optional, `(.a|.b)` required, `<int>` a list of types (see `spelling`).
 //! The operands carry types, widths and vector counts (see `operands`).
 
+mod modifiers;
 mod operands;
 mod spelling;
 
-pub use operands::{Count, Field, OperandSpec, Shape, TypeSpec};
+pub use operands::{Constants, Count, Field, OperandSpec, Second, Shape, TypeSpec};
 pub use spelling::{Slot, Spelling};
 
 use crate::ir::Operand;

@@ -11,11 +11,13 @@
 //! | `n:imm`, `l:label` | a constant, a label |
 //! | `\|p`, `{\|p}` | a second, predicate result, required or not |
 //! | `{, b:u32}` | what may be left out |
-//! | `>` `&` `%` `!` | wider registers, symbols, `{low, high}` halves, negated predicates are allowed |
+//! | `>` `&` `$` `%` `!` | wider registers, symbols, special registers, `{low, high}` halves, negated predicates are allowed |
+//! | `n:imm(4 8)`, `a:u32(0..15)`, `b:u32(*32)`, `n:imm(0..)` | constants: one of, from and to, multiples of, at least |
+//! | `[d@shared]` | an address in this space, whatever the mnemonic says |
 
 use super::{Form, Spelling};
 use crate::ir::{Instruction, Operand};
-use crate::types::Type;
+use crate::types::{Space, Type};
 
 #[derive(Debug)]
 pub struct Shape {
@@ -36,7 +38,25 @@ pub struct OperandSpec {
     pub wider: bool,
     pub symbols: bool,
     pub halves: bool,
+    pub special: bool,
     pub negated: bool,
+    pub constants: Constants,
+    /// Of an address: the space it is in, where the row says so.
+    pub space: Option<Space>,
+}
+
+/// The end of `(0..)`: constants have 32 bits where no type says otherwise.
+const NO_LIMIT: i128 = u32::MAX as i128;
+
+/// Which constants may stand for an operand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Constants {
+    /// Whatever fits the type.
+    Any,
+    OneOf(Vec<i128>),
+    /// From and to.
+    Range(i128, i128),
+    MultipleOf(i128),
 }
 
 /// Whether a `|p` result follows.
@@ -120,6 +140,10 @@ impl OperandSpec {
             return OperandSpec { second, ..OperandSpec::address(inside) };
         }
         let (name, ty) = text.split_once(':').expect("a row's operand has a type");
+        let (ty, constants) = match ty.split_once('(') {
+            Some((ty, rest)) => (ty, Constants::compile(rest.trim_end_matches(')'))),
+            None => (ty, Constants::Any),
+        };
         let defines = name.starts_with('d');
         let flag = |flag| ty.contains(flag);
         OperandSpec {
@@ -131,7 +155,10 @@ impl OperandSpec {
             wider: flag('>'),
             symbols: flag('&'),
             halves: flag('%'),
+            special: flag('$'),
             negated: flag('!'),
+            constants,
+            space: None,
         }
     }
 
@@ -142,25 +169,32 @@ impl OperandSpec {
             rest if inside.contains(',') => Field::TensorAddress(typed(rest.split_once(':').expect("coordinates").1).1),
             rest => Field::Address(Some(typed(rest))),
         };
-        let second = Second::No;
+        let (name, space) = name.split_once('@').unwrap_or((name, ""));
         OperandSpec {
             name,
             field,
             defines: false,
             reads: true,
-            second,
+            second: Second::No,
             wider: false,
             symbols: false,
             halves: false,
+            special: false,
             negated: false,
+            constants: Constants::Any,
+            space: (!space.is_empty()).then(|| space.parse().expect("a row's state space")),
         }
     }
 
     fn fits(&self, operand: &Operand, spelling: &Spelling, chosen: &[Option<&'static str>]) -> bool {
         let count = |count: Count| count.resolve(spelling, chosen);
         match (self.field, operand) {
-            (_, Operand::Pair(first, _)) if self.second != Second::No => self.fits_single(first, 1),
+            (_, Operand::Pair(first, second)) if self.second != Second::No => {
+                self.fits_result(first) && matches!(**second, Operand::Register(_) | Operand::Sink)
+            }
             (_, _) if self.second == Second::Yes => false,
+            // `ldmatrix….x1` takes a vector of one, other instructions a bare register.
+            (Field::Value(_, Count::Variable('X', _)), one) if !matches!(one, Operand::Vector(_)) => false,
             (Field::Value(_, number), one) => self.fits_single(one, count(number)),
             (Field::Immediate, Operand::Immediate(_)) | (Field::Label, Operand::Label(_)) => true,
             (Field::Address(_), Operand::Address(_)) => true,
@@ -169,13 +203,19 @@ impl OperandSpec {
         }
     }
 
+    /// The first of two results. PTX ISA: the sink `_` may stand for one predicate of `setp`, not for `shfl`'s value.
+    fn fits_result(&self, operand: &Operand) -> bool {
+        let predicate = matches!(self.field, Field::Value(TypeSpec::Fixed(Type::Pred), _));
+        matches!(operand, Operand::Register(_)) || predicate && *operand == Operand::Sink
+    }
+
     fn fits_single(&self, operand: &Operand, count: u32) -> bool {
         match operand {
             Operand::Vector(parts) => count > 1 || self.halves || parts.len() == 1,
             _ if count > 1 => false,
             Operand::Register(_) => true,
-            Operand::Sink => self.defines,
-            Operand::Immediate(_) | Operand::Special(_) => !self.defines,
+            Operand::Immediate(_) => !self.defines,
+            Operand::Special(_) => self.special,
             Operand::Symbol(_) => self.symbols,
             Operand::Not(_) => self.negated,
             _ => false,
@@ -196,7 +236,7 @@ fn field(ty: &'static str) -> Field {
 
 /// `b32[4]`, `T[V]`, `2T`, `f32[N/2]`, with flags that stand anywhere behind the type.
 fn typed(text: &'static str) -> (TypeSpec, Count) {
-    let end = text.find(['[', '>', '&', '%', '!']).unwrap_or(text.len());
+    let end = text.find(['[', '>', '&', '$', '%', '!']).unwrap_or(text.len());
     let ty = match &text[..end] {
         "T" => TypeSpec::Slot(0),
         "U" => TypeSpec::Slot(1),
@@ -213,6 +253,40 @@ fn count(text: &'static str) -> Count {
     match number.parse() {
         Ok(fixed) => Count::Fixed(fixed),
         Err(_) => Count::Variable(number.chars().next().expect("a row's count"), divisor),
+    }
+}
+
+impl Constants {
+    fn compile(text: &'static str) -> Constants {
+        let number = |text: &str| text.parse().expect("a row's constant");
+        match (text.split_once(".."), text.strip_prefix('*')) {
+            (Some((from, "")), _) => Constants::Range(number(from), NO_LIMIT),
+            (Some((from, to)), _) => Constants::Range(number(from), number(to)),
+            (_, Some(factor)) => Constants::MultipleOf(number(factor)),
+            _ => Constants::OneOf(text.split(' ').map(number).collect()),
+        }
+    }
+
+    pub fn allow(&self, value: i128) -> bool {
+        match self {
+            Constants::Any => true,
+            Constants::OneOf(all) => all.contains(&value),
+            Constants::Range(from, to) => (*from..=*to).contains(&value),
+            Constants::MultipleOf(factor) => value % factor == 0,
+        }
+    }
+}
+
+/// As an error says it: "expected …".
+impl std::fmt::Display for Constants {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Constants::Any => write!(f, "any number"),
+            Constants::OneOf(all) => f.write_str(&all.iter().map(i128::to_string).collect::<Vec<_>>().join(" or ")),
+            Constants::Range(from, NO_LIMIT) => write!(f, "{from} or more"),
+            Constants::Range(from, to) => write!(f, "{from} to {to}"),
+            Constants::MultipleOf(factor) => write!(f, "a multiple of {factor}"),
+        }
     }
 }
 

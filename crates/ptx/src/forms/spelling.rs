@@ -3,7 +3,8 @@
 //! Real PTX varies the order of modifiers, even between slots, so they are matched as a set: each modifier goes to
 //! the first free slot that offers it. Slots that offer the same modifier (the two types of `cvt`) fill in order.
 
-use crate::types::Type;
+use super::modifiers;
+use crate::types::{Target, Type, Version};
 
 /// Lists that many rows share.
 const CLASSES: &[(&str, &str)] = &[
@@ -94,14 +95,30 @@ impl Spelling {
         })
     }
 
-    /// Mnemonics that between them show every choice of every slot, with and without the optional ones.
-    pub fn examples(&self) -> Vec<String> {
-        let longest = self.slots.iter().map(|slot| slot.choices.len()).max().unwrap_or(1);
-        let pick = |slot: &Slot, round: usize| Some(slot.choices[round % slot.choices.len()]);
-        let full = (0..longest).map(|round| self.slots.iter().map(|slot| pick(slot, round)).collect::<Vec<_>>());
-        let bare = self.slots.iter().map(|slot| if slot.required { pick(slot, 0) } else { None }).collect();
-        full.chain([bare]).map(|chosen| self.print(&chosen)).collect()
+    /// A modifier that lacks the company it needs: `.lo` in `setp.lo.s32`, and what could stand beside it.
+    pub fn lonely(&self, chosen: &[Option<&'static str>]) -> Option<(&'static str, &'static str)> {
+        modifiers::lonely(self.head, chosen)
     }
+
+    /// What the chosen modifiers need beyond their row.
+    pub fn needs(&self, chosen: &[Option<&'static str>]) -> impl Iterator<Item = (Version, Target)> {
+        modifiers::needs(self.head, chosen)
+    }
+
+    /// Every mnemonic that this spelling allows.
+    pub fn examples(&self) -> Vec<String> {
+        let every = self.slots.iter().fold(vec![vec![]], |begun, slot| extend(begun, slot));
+        every.iter().filter(|chosen| self.lonely(chosen).is_none()).map(|chosen| self.print(chosen)).collect()
+    }
+}
+
+type Chosen = Vec<Option<&'static str>>;
+
+/// Each of `begun` with each choice of one more slot.
+fn extend(begun: Vec<Chosen>, slot: &Slot) -> Vec<Chosen> {
+    let choices = slot.choices.iter().copied().map(Some).chain((!slot.required).then_some(None));
+    let with = |choice| begun.iter().map(move |chosen| chosen.iter().copied().chain([choice]).collect());
+    choices.flat_map(with).collect()
 }
 
 /// As the row writes it.

@@ -7,5 +7,5 @@ super::forms! { Warp:
     Vote             "vote.sync(.all|.any|.uni).pred"                      "d:pred, a:pred!, m:b32"                        "6.0" sm_30  Reads;
     Ballot           "vote.sync.ballot.b32"                                "d:b32, a:pred!, m:b32"                         "6.0" sm_30  Reads;
     ActiveMask       "activemask.b32"                                      "d:b32"                                         "6.2" sm_30  Reads;
-    Synchronise      "bar.warp.sync"                                       "m:b32"                                         "6.0" sm_30  Orders;
+    Synchronise      "bar.warp.sync"                                       "m:u32"                                         "6.0" sm_30  Orders;
 }

@@ -1,7 +1,7 @@
 //! The body of an entry: declarations, labels, scopes and instructions, one statement at a time.
 
 use super::names::{Meaning, Names};
-use super::{Outcome, Parser};
+use super::{Outcome, Parser, order};
 use crate::diagnostic::Diagnostic;
 use crate::forms::{self, UnknownForm};
 use crate::ir::*;
@@ -26,6 +26,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.settle_labels(&mut function, &names);
+        order::by_scope(&mut function, &mut self.entry);
         self.spans.push(spans);
         Ok(function)
     }
@@ -84,13 +85,15 @@ impl<'a> Parser<'a> {
                 Ok(None)
             }
             ".shared" | ".local" | ".global" | ".const" => {
-                for variable in self.variable(names.scope(), false)? {
+                for (variable, place) in self.variable(names.scope(), false)? {
+                    self.refuse_late_hiding(function, names, &variable.name, place)?;
                     let id = LocalId(function.variables.len() as u32);
                     if !names.declare(&variable.name, Meaning::Symbol(Symbol::Local(id))) {
                         let message = format!("`{}` is declared twice in this scope", variable.name);
-                        return self.fail(Diagnostic::new(message, self.before(), "ends the second declaration"));
+                        return self.fail(Diagnostic::new(message, place, "the second one"));
                     }
                     function.variables.push(variable);
+                    self.entry.variables.push(place);
                 }
                 Ok(None)
             }
@@ -106,6 +109,23 @@ impl<'a> Parser<'a> {
                 self.fail(Diagnostic::new(message, self.here(), "this directive").unsupported())
             }
         }
+    }
+
+    /// The IR keeps declarations by scope, not by statement: a name must not change its meaning within one.
+    pub(super) fn refuse_late_hiding(
+        &mut self,
+        function: &Function,
+        names: &Names,
+        name: &str,
+        at: Span,
+    ) -> Outcome<()> {
+        let late = !matches!(function.body.last(), None | Some(Statement::Open(_)));
+        if !late || !names.hides(name) {
+            return Ok(());
+        }
+        let message = format!("`{name}` hides an outer `{name}` from the middle of its scope on");
+        let error = Diagnostic::new(message, at, "declared behind a statement");
+        self.fail(error.help("declare it at the start of the scope, or give it another name").unsupported())
     }
 
     /// `.loc file line column[, function_name label+0, inlined_at file line column]`; where it was inlined is not kept.

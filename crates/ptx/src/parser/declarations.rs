@@ -1,10 +1,11 @@
 //! Everything outside instructions: the head of the module, variables, entries and their parameters.
 
 use super::names::{Meaning, Names};
-use super::{Outcome, Parser};
+use super::{EntryPlaces, Outcome, Parser};
 use crate::diagnostic::Diagnostic;
 use crate::ir::*;
 use crate::lexer::Token;
+use crate::source::Span;
 use crate::types::{Space, Target, Type, Version};
 
 /// Registers of one function; real kernels have a few thousand.
@@ -19,8 +20,7 @@ impl<'a> Parser<'a> {
         let mut module = Module { version, target, files: vec![], variables: vec![], functions: vec![] };
         while self.peek().is_some() {
             if self.top_level(&mut module).is_err() {
-                self.recover();
-                self.take(Token::BraceClose);
+                self.recover_outside();
             }
         }
         Some(module)
@@ -31,6 +31,7 @@ impl<'a> Parser<'a> {
         if !self.take_dotted(".version") {
             return self.unexpected("`.version`, with which a PTX module begins");
         }
+        self.places.version = self.here();
         let version = self.version()?;
         if !self.take_dotted(".target") {
             return self.unexpected("`.target`");
@@ -66,11 +67,7 @@ impl<'a> Parser<'a> {
             Some(Token::Dotted(".file")) => self.file(module),
             Some(Token::Dotted(directive)) if DEBUG_DIRECTIVES.contains(&&directive[1..]) => self.skip_block(),
             Some(Token::Dotted(".visible" | ".weak" | ".extern" | ".entry" | ".func")) => self.linked(module),
-            Some(Token::Dotted(".global" | ".shared" | ".const")) => {
-                let variable = self.variable(ScopeId(0), false)?;
-                module.variables.extend(variable);
-                Ok(())
-            }
+            Some(Token::Dotted(".global" | ".shared" | ".const")) => self.module_variables(module, false),
             _ => self.unexpected("an entry, a variable or a directive"),
         }
     }
@@ -108,42 +105,54 @@ impl<'a> Parser<'a> {
         if self.take_dotted(".entry") {
             let function = self.entry(module, visible)?;
             module.functions.push(function);
+            self.places.entries.push(std::mem::take(&mut self.entry));
             return Ok(());
         }
         if self.take_dotted(".func") {
             let error = Diagnostic::new("functions other than entries are not supported", at, "a `.func`");
             return self.fail(error.help("compile with everything inlined").unsupported());
         }
-        let variables = self.variable(ScopeId(0), external)?;
-        module.variables.extend(variables);
+        self.module_variables(module, external)
+    }
+
+    fn module_variables(&mut self, module: &mut Module, external: bool) -> Outcome<()> {
+        for (variable, place) in self.variable(ScopeId(0), external)? {
+            module.variables.push(variable);
+            self.places.variables.push(place);
+        }
         Ok(())
     }
 
     /// `.shared .align 16 .b8 name[1024];`: one declaration may name several.
-    pub(super) fn variable(&mut self, scope: ScopeId, external: bool) -> Outcome<Vec<Variable>> {
-        let at = self.here();
-        let space = self.dotted("a state space")?;
-        let Ok(space) = space.parse::<Space>() else {
-            return self.fail(Diagnostic::new(
-                format!("`.{space}` is not a state space"),
-                at,
-                "expected `.shared` or `.global`",
-            ));
-        };
+    pub(super) fn variable(&mut self, scope: ScopeId, external: bool) -> Outcome<Vec<(Variable, Span)>> {
+        let space = self.space()?;
         let align = self.alignment()?;
         let ty = self.ty()?;
         let mut all = vec![];
         loop {
             let name = self.word("a name")?.to_string();
+            let at = self.before();
             let size = self.size(external)?;
             let init = if self.take(Token::Equals) { self.initialiser()? } else { vec![] };
-            all.push(Variable { name, space, ty, align: align.unwrap_or(ty.bytes()), size, init, scope });
+            all.push((Variable { name, space, ty, align: align.unwrap_or(ty.bytes()), size, init, scope }, at));
             if !self.take(Token::Comma) {
                 break;
             }
         }
         self.expect(Token::Semicolon, "`;`")?;
         Ok(all)
+    }
+
+    fn space(&mut self) -> Outcome<Space> {
+        let at = self.here();
+        let space = self.dotted("a state space")?;
+        match space.parse() {
+            Ok(space) => Ok(space),
+            Err(()) => {
+                let message = format!("`.{space}` is not a state space");
+                self.fail(Diagnostic::new(message, at, "expected `.shared` or `.global`"))
+            }
+        }
     }
 
     fn alignment(&mut self) -> Outcome<Option<u32>> {
@@ -199,6 +208,7 @@ impl<'a> Parser<'a> {
 
     fn entry(&mut self, module: &Module, visible: bool) -> Outcome<Function> {
         let name = self.word("the name of the entry")?.to_string();
+        self.entry = EntryPlaces { name: self.before(), ..EntryPlaces::default() };
         let root = Scope { parent: ScopeId(0) };
         let mut function = Function { name, visible, scopes: vec![root], ..Function::default() };
         let mut names = Names::new(&module.variables);
@@ -207,9 +217,11 @@ impl<'a> Parser<'a> {
             self.parameters(&mut function, &mut names)?;
         }
         while let Some(Token::Dotted(directive)) = self.peek() {
+            let at = self.here();
             self.next += 1;
             let tuning = self.tuning(directive)?;
             function.tuning.push(tuning);
+            self.entry.tuning.push(at.to(self.before()));
         }
         self.body(function, names)
     }
@@ -241,11 +253,10 @@ impl<'a> Parser<'a> {
         let mut pointer = None;
         if self.take_dotted(".ptr") {
             let space = match self.peek() {
-                Some(Token::Dotted(text)) if text != ".align" => Some(text[1..].parse::<Space>()),
+                Some(Token::Dotted(text)) if text != ".align" => Some(self.space()?),
                 _ => None,
             };
-            self.next += space.is_some() as usize;
-            pointer = Some((space.and_then(Result::ok), self.alignment()?.unwrap_or(4)));
+            pointer = Some((space, self.alignment()?.unwrap_or(4)));
         }
         let name = self.word("the parameter's name")?.to_string();
         let count = match self.size(false)? {
@@ -314,8 +325,9 @@ impl<'a> Parser<'a> {
         names: &mut Names,
         name: String,
         ty: Type,
-        at: crate::source::Span,
+        at: Span,
     ) -> Outcome<()> {
+        self.refuse_late_hiding(function, names, &name, at)?;
         let id = RegisterId(function.registers.len() as u32);
         if !names.declare(&name, Meaning::Register(id)) {
             return self.fail(Diagnostic::new(
@@ -325,6 +337,7 @@ impl<'a> Parser<'a> {
             ));
         }
         function.registers.push(Register { name, ty, scope: names.scope() });
+        self.entry.registers.push(at);
         Ok(())
     }
 }

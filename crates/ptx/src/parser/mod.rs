@@ -4,6 +4,7 @@ mod body;
 mod declarations;
 mod names;
 mod operands;
+mod order;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::Module;
@@ -17,6 +18,24 @@ pub struct Parsed {
     pub source: Source,
     /// For each function, the place of each statement of its body.
     pub spans: Vec<Vec<Spans>>,
+    pub places: Places,
+}
+
+/// Where the declarations of a module stand.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    pub version: Span,
+    pub variables: Vec<Span>,
+    pub entries: Vec<EntryPlaces>,
+}
+
+/// Where an entry's name and declarations stand; in the order of `Function`.
+#[derive(Clone, Debug, Default)]
+pub struct EntryPlaces {
+    pub name: Span,
+    pub tuning: Vec<Span>,
+    pub registers: Vec<Span>,
+    pub variables: Vec<Span>,
 }
 
 /// Reads a PTX text.
@@ -24,7 +43,9 @@ pub fn parse(source: &Source) -> Result<Parsed, Diagnostics> {
     let mut parser = Parser::new(source);
     let module = parser.module();
     match module {
-        Some(module) if parser.errors.is_empty() => Ok(Parsed { module, source: source.clone(), spans: parser.spans }),
+        Some(module) if parser.errors.is_empty() => {
+            Ok(Parsed { module, source: source.clone(), spans: parser.spans, places: parser.places })
+        }
         _ => Err(Diagnostics { source: source.clone(), all: parser.errors }),
     }
 }
@@ -40,6 +61,9 @@ struct Parser<'a> {
     end: Span,
     errors: Vec<Diagnostic>,
     spans: Vec<Vec<Spans>>,
+    places: Places,
+    /// Of the entry that is being read.
+    entry: EntryPlaces,
 }
 
 /// After this many errors, the rest is hardly news.
@@ -48,7 +72,15 @@ const MAX_ERRORS: usize = 20;
 impl<'a> Parser<'a> {
     fn new(source: &'a Source) -> Parser<'a> {
         let end = Span::new(source.text.len()..source.text.len());
-        Parser { tokens: tokens(&source.text), next: 0, end, errors: vec![], spans: vec![] }
+        Parser {
+            tokens: tokens(&source.text),
+            next: 0,
+            end,
+            errors: vec![],
+            spans: vec![],
+            places: Places::default(),
+            entry: EntryPlaces::default(),
+        }
     }
 
     fn peek(&self) -> Option<Token<'a>> {
@@ -111,6 +143,21 @@ impl<'a> Parser<'a> {
             }
             self.next += 1;
             if token == Token::Semicolon {
+                return;
+            }
+        }
+    }
+
+    /// Skips behind the next `;` outside braces, or behind a whole block: one error per entry that cannot be read.
+    fn recover_outside(&mut self) {
+        let mut depth = 0;
+        while let Some(token) = self.advance() {
+            depth += match token {
+                Token::BraceOpen => 1,
+                Token::BraceClose => -1,
+                _ => 0,
+            };
+            if depth < 0 || depth == 0 && matches!(token, Token::Semicolon | Token::BraceClose) {
                 return;
             }
         }

@@ -52,6 +52,12 @@ impl Names {
         self.open.last_mut().is_some_and(|(_, names)| names.insert(name.into(), meaning).is_none())
     }
 
+    /// Does the name mean something already, outside the innermost scope?
+    pub fn hides(&self, name: &str) -> bool {
+        let here = self.open.last().is_some_and(|(_, names)| names.contains_key(name));
+        !here && self.resolve(name).is_some()
+    }
+
     pub fn resolve(&self, name: &str) -> Option<Meaning> {
         let local = self.open.iter().rev().find_map(|(_, names)| names.get(name));
         local.or_else(|| self.globals.get(name)).copied()

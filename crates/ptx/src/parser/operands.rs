@@ -150,12 +150,11 @@ impl<'a> Parser<'a> {
             }
             _ => return Ok(Address { base: AddressBase::Absolute, offset: self.offset()? }),
         };
-        let signed = matches!(self.peek(), Some(Token::Plus | Token::Minus));
-        let offset = if signed { self.offset()? } else { 0 };
+        let offset = if self.peek() == Some(Token::Plus) { self.offset()? } else { 0 };
         Ok(Address { base, offset })
     }
 
-    /// `+8`, `-8` and the `+-8` that some compilers write.
+    /// `+8` or `+-8`; ptxas, too, reads no `-8` here.
     fn offset(&mut self) -> Outcome<i64> {
         self.take(Token::Plus);
         let at = self.here();

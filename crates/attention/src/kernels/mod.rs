@@ -1,0 +1,57 @@
+//! Attention forward as kernels. `parts` are the lines of the paper; a family is a schedule around them.
+
+mod ampere;
+pub mod parts;
+mod recipe;
+
+pub use ampere::ENTRY;
+pub use recipe::kernel;
+
+use crate::configs::{Config, HEAD_DIMS};
+use crate::problem::DType;
+use crate::{Error, Problem};
+use parts::masks::Mask;
+use tile::Built;
+use tile::prelude::{BF16, F16};
+
+/// Lengths are compared as signed numbers.
+const MAX_LENGTH: u32 = i32::MAX.cast_unsigned();
+/// What a grid may have along y and z. CUDA C++ Programming Guide, "Compute Capabilities".
+const MAX_GRID: u32 = 65535;
+
+/// The module of one configuration, with the mask that the problem names.
+pub fn build(problem: &Problem, config: &Config) -> Result<Built, Error> {
+    build_with_mask(problem, config, problem.mask().mask())
+}
+
+/// With a mask of the caller's own, instead of the one that the problem names.
+pub fn build_with_mask(problem: &Problem, config: &Config, mask: &dyn Mask) -> Result<Built, Error> {
+    check(problem, config)?;
+    let forward = match problem.dtype() {
+        DType::F16 => ampere::forward::<F16>,
+        DType::Bf16 => ampere::forward::<BF16>,
+    };
+    let built = forward(config, problem.head_dim(), mask);
+    built.map_err(|error| Error::Generation { id: config.id, message: error.to_string() })
+}
+
+fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
+    let refuse = |found: String, expected: String| {
+        Err(Error::Unsupported { id: config.id, problem: problem.to_string(), found, expected })
+    };
+    let (head_dim, value_dim) = (problem.head_dim(), problem.value_dim());
+    if head_dim != value_dim || !HEAD_DIMS.contains(&head_dim) {
+        return refuse(format!("head dimensions {head_dim} and {value_dim}"), format!("both one of {HEAD_DIMS:?}"));
+    }
+    for (what, found, limit) in [
+        ("queries", problem.queries(), MAX_LENGTH),
+        ("keys", problem.keys(), MAX_LENGTH),
+        ("heads", problem.heads(), MAX_GRID),
+        ("batch entries", problem.batch(), MAX_GRID),
+    ] {
+        if found > limit {
+            return refuse(format!("{found} {what}"), format!("at most {limit}"));
+        }
+    }
+    Ok(())
+}

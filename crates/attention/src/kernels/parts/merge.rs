@@ -1,0 +1,88 @@
+//! Joins the results of warps that saw different keys of the same queries.
+
+use super::online_softmax::OnlineSoftmax;
+use tile::prelude::*;
+
+/// Which of the block's work a warp does: 16 rows of the tile, and its share of each key tile.
+pub struct WarpPlace {
+    pub row_groups: u32,
+    pub key_groups: u32,
+    pub row_group: U32,
+    pub key_group: U32,
+}
+
+impl WarpPlace {
+    pub fn new(row_groups: u32, key_groups: u32) -> WarpPlace {
+        let warp = warp_index();
+        WarpPlace { row_groups, key_groups, row_group: warp % row_groups, key_group: warp / row_groups }
+    }
+}
+
+/// One thread leaves maximum and sum of its two rows.
+const STATISTICS: u32 = 4;
+const LANES: u32 = 32;
+
+/// Shared memory of its own, through which warps of key groups 1, 2, … hand their part to group 0.
+pub struct Merge {
+    outputs: SharedVector<f32>,
+    statistics: SharedVector<f32>,
+    /// Elements of one warp's output.
+    per_warp: u32,
+}
+
+impl Merge {
+    pub fn new(place: &WarpPlace, head_dim: u32) -> Merge {
+        let warps = (place.key_groups - 1) * place.row_groups;
+        let per_warp = 16 * head_dim;
+        let outputs = SharedVector::new(warps * per_warp);
+        Merge { outputs, statistics: SharedVector::new(warps * LANES * STATISTICS), per_warp }
+    }
+
+    /// After it, the warps of group 0 hold the joint output and softmax.
+    pub fn join(&self, place: &WarpPlace, softmax: &mut OnlineSoftmax, output: &mut Accumulator) {
+        if place.key_groups == 1 {
+            return;
+        }
+        when(place.key_group.ne(0), || self.write(slot(place, place.key_group), softmax, output));
+        barrier();
+        when(place.key_group.eq(0), || {
+            for group in 1..place.key_groups {
+                self.read(slot(place, group.into()), softmax, output);
+            }
+        });
+    }
+
+    fn write(&self, slot: U32, softmax: &OnlineSoftmax, output: &Accumulator) {
+        let statistics = softmax.max().0.into_iter().chain(softmax.sum().0);
+        for (index, value) in (0..).zip(statistics) {
+            self.statistics.store(statistics_of(slot), index * LANES, value);
+        }
+        for (index, value) in (0..).zip(output.elements()) {
+            self.outputs.store(self.output_of(slot), index * LANES, value);
+        }
+    }
+
+    fn read(&self, slot: U32, softmax: &mut OnlineSoftmax, output: &mut Accumulator) {
+        let row = |index: u32| self.statistics.load(statistics_of(slot), index * LANES);
+        let [mine, other] = softmax.join(Rows([row(0), row(1)]), Rows([row(2), row(3)]));
+        let mut index = (0..).map(|register| register * LANES);
+        output.update(|cell, sum| {
+            let theirs = self.outputs.load(self.output_of(slot), index.next().unwrap_or_default());
+            sum.mul_add(mine.of(cell), theirs * other.of(cell))
+        });
+    }
+
+    /// Lanes are neighbours, so that no two of them meet in a bank.
+    fn output_of(&self, slot: U32) -> U32 {
+        slot * self.per_warp + lane_index()
+    }
+}
+
+fn statistics_of(slot: U32) -> U32 {
+    slot * (LANES * STATISTICS) + lane_index()
+}
+
+/// The writing warps are numbered from zero.
+fn slot(place: &WarpPlace, key_group: U32) -> U32 {
+    (key_group - 1) * place.row_groups + place.row_group
+}

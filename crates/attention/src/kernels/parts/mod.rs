@@ -1,0 +1,10 @@
+//! The lines of the paper, over tile values. A part knows no family; a family is a schedule around the parts.
+
+pub mod block;
+pub mod epilogue;
+pub mod lengths;
+pub mod masks;
+pub mod merge;
+pub mod online_softmax;
+
+pub use lengths::Lengths;

@@ -1,0 +1,69 @@
+//! Softmax of rows whose scores come tile by tile (FlashAttention, algorithm 1).
+
+use std::f32::consts::LN_2;
+use tile::prelude::*;
+
+/// Running maximum and sum of each row that this thread holds.
+pub struct OnlineSoftmax {
+    max: RowVars,
+    /// Of the columns that this thread has seen, until `gather`.
+    sum: RowVars,
+    /// Scale of the scores · log₂ e, positive: powers are taken to base two.
+    scale: F32,
+}
+
+impl OnlineSoftmax {
+    pub fn new(scale: F32) -> OnlineSoftmax {
+        OnlineSoftmax { max: RowVars::new("max", f32::NEG_INFINITY), sum: RowVars::new("sum", 0.0), scale }
+    }
+
+    /// Replaces scores by weights `2^(scale · (score - max))`; returns by what earlier sums and outputs shrink.
+    pub fn update(&mut self, scores: &mut Accumulator) -> Rows {
+        let old = self.max.get();
+        let max = old.max(scores.row_max());
+        let below = -self.base(max);
+        let shrink = old.mul_add(self.scale, below).exp2();
+        scores.update(|cell, score| score.mul_add(self.scale, below.of(cell)).exp2());
+        self.sum.set(self.sum.get() * shrink + scores.row_sum_of_lane());
+        self.max.set(max);
+        shrink
+    }
+
+    /// The exponent's origin. A row without any key yet has maximum −∞, and −∞ − −∞ must not appear.
+    fn base(&self, max: Rows) -> Rows {
+        max.map(|max| select(max.eq(f32::NEG_INFINITY), 0.0, max * self.scale))
+    }
+
+    /// Completes the sums, after the last tile.
+    pub fn gather(&mut self) {
+        self.sum.set(self.sum.get().sum_over_lanes());
+    }
+
+    pub fn max(&self) -> Rows {
+        self.max.get()
+    }
+
+    pub fn sum(&self) -> Rows {
+        self.sum.get()
+    }
+
+    /// Takes in another part of the same rows; returns by what this part's and the other's outputs shrink.
+    pub fn join(&mut self, max: Rows, sum: Rows) -> [Rows; 2] {
+        let joint = self.max().max(max);
+        let below = -self.base(joint);
+        let [mine, other] = [self.max(), max].map(|max| max.mul_add(self.scale, below).exp2());
+        self.sum.set(self.sum() * mine + sum * other);
+        self.max.set(joint);
+        [mine, other]
+    }
+
+    /// `1 / sum`, and zero for a row that saw no key.
+    pub fn inverse_sum(&self) -> Rows {
+        self.sum().map(|sum| select(sum.eq(0.0), 0.0, sum.recip()))
+    }
+
+    /// `ln Σ exp(scale · score)`; −∞ for a row that saw no key.
+    pub fn log_sum_exp(&self) -> Rows {
+        (self.base(self.max()) + self.sum().log2()) * LN_2
+    }
+}

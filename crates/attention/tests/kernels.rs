@@ -1,0 +1,155 @@
+//! Properties of the kernels as text and as recipes, for every configuration.
+
+use attention::configs::{CONFIGS, Config, HEAD_DIMS};
+use attention::problem::{DType, Layout};
+use attention::visibility::MaskKind;
+use attention::{Error, Problem, kernels};
+use launch::resolved::ArgumentValue::Scalar;
+use launch::{Element, Kernel, Limits};
+
+const MASKS: [MaskKind; 3] = [MaskKind::None, MaskKind::CausalBottomRight, MaskKind::CausalTopLeft];
+
+/// Each configuration with each mask, dtype and head dimension.
+fn all() -> Vec<(&'static Config, Problem)> {
+    let mut all = vec![];
+    for (mask, dtype) in MASKS.into_iter().flat_map(|mask| [DType::F16, DType::Bf16].map(|dtype| (mask, dtype))) {
+        for (config, head_dim) in CONFIGS.iter().flat_map(|config| HEAD_DIMS.map(|head_dim| (config, head_dim))) {
+            let problem = Problem::builder().mask(mask).dtype(dtype).head_dim(head_dim).build().unwrap();
+            all.push((config, problem));
+        }
+    }
+    all
+}
+
+fn kernel(problem: &Problem) -> Kernel {
+    kernels::kernel(problem, &CONFIGS[0]).unwrap()
+}
+
+fn text(mask: MaskKind) -> String {
+    let problem = Problem::builder().mask(mask).build().unwrap();
+    kernel(&problem).parsed.source.text
+}
+
+#[test]
+fn full_prints_as_recorded() {
+    insta::assert_snapshot!("config1_full", text(MaskKind::None));
+}
+
+#[test]
+fn causal_prints_as_recorded() {
+    insta::assert_snapshot!("config1_causal", text(MaskKind::CausalBottomRight));
+}
+
+#[test]
+fn printed_modules_read_back_equal_and_verify() {
+    for (config, problem) in all() {
+        let built = kernels::build(&problem, config).unwrap();
+        let source = ptx::Source::new("kernel.ptx", ptx::print(&built.module));
+        let parsed = ptx::parse(&source).unwrap_or_else(|errors| panic!("config {} {problem}: {errors}", config.id));
+        assert!(parsed.module == built.module, "config {} {problem} reads back differently", config.id);
+        assert_eq!(ptx::verify(&parsed), vec![], "config {} {problem}", config.id);
+    }
+}
+
+#[test]
+fn the_table_counts_the_shared_memory_that_kernels_take() {
+    for (config, problem) in all() {
+        let built = kernels::build(&problem, config).unwrap();
+        assert_eq!(built.shared_bytes, config.shared_bytes(problem.head_dim()), "config {}", config.id);
+    }
+}
+
+#[test]
+fn every_instruction_has_a_line_of_the_kernels() {
+    for (config, problem) in all() {
+        let module = kernels::build(&problem, config).unwrap().module;
+        let foreign = module.files.iter().find(|(_, file)| !file.starts_with("crates/attention/src/kernels/"));
+        assert_eq!(foreign, None);
+        let function = &module.functions[0];
+        assert!(function.instructions().all(|(statement, _)| function.location(statement).is_some()));
+    }
+}
+
+#[test]
+fn the_same_text_every_time() {
+    assert_eq!(text(MaskKind::None), text(MaskKind::None));
+}
+
+/// One wait and one barrier for the queries, for each tile of keys and of values, and one barrier before warps join.
+#[test]
+fn nothing_waits_without_need() {
+    let text = text(MaskKind::CausalBottomRight);
+    let synchronises =
+        |line: &&str| line.starts_with("bar") || line.starts_with("cp.async.wait") || line.starts_with("$loop");
+    let found: Vec<&str> = text.lines().map(str::trim).filter(synchronises).collect();
+    let expected = [
+        "cp.async.wait_group 2;",
+        "bar.sync 0;",
+        "$loop_3:",
+        "cp.async.wait_group 1;",
+        "bar.sync 0;",
+        "cp.async.wait_group 1;",
+        "bar.sync 0;",
+        "$loop_end_4:",
+        "bar.sync 0;",
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(text.matches("cp.async.commit_group").count(), 5);
+}
+
+#[test]
+fn recipes_resolve_and_fit_the_parameters() {
+    let shapes = [(97, 161), (1, 1), (33, 0), (150, 40)];
+    for (layout, (queries, keys)) in
+        [Layout::Bhsd, Layout::Bshd].into_iter().flat_map(|layout| shapes.map(|shape| (layout, shape)))
+    {
+        let builder = Problem::builder().batch(3).heads(6).kv_heads(2).queries(queries).keys(keys);
+        let problem = builder.layout(layout).build().unwrap();
+        let kernel = kernel(&problem);
+        let resolved = kernel.resolve(&Limits::default()).unwrap();
+        let launch = &resolved.launches[0];
+        assert_eq!((launch.grid, launch.block), ([queries.div_ceil(32), 6, 3], [128, 1, 1]));
+        let names: Vec<_> = launch.args.iter().filter_map(|argument| argument.name.as_deref()).collect();
+        let parameters = &kernel.module().functions[0].parameters;
+        assert_eq!(names, parameters.iter().map(|parameter| parameter.name.as_str()).collect::<Vec<_>>());
+    }
+}
+
+/// Strides in the recipe are those of the problem's shapes.
+#[test]
+fn recipes_pass_the_strides_of_the_layout() {
+    for layout in [Layout::Bhsd, Layout::Bshd] {
+        let problem =
+            Problem::builder().batch(3).heads(6).kv_heads(2).queries(5).keys(7).layout(layout).build().unwrap();
+        let resolved = kernel(&problem).resolve(&Limits::default()).unwrap();
+        let passed = |name: String| {
+            let found = resolved.launches[0].args.iter().find(|argument| argument.name.as_ref() == Some(&name));
+            found.map(|argument| argument.value.clone())
+        };
+        for (name, shape) in [("q", problem.q_shape()), ("k", problem.k_shape()), ("o", problem.o_shape())] {
+            let [batch, head, row] = shape.strides();
+            assert_eq!(passed(format!("{name}_batch_stride")), Some(Scalar(Element::U64, batch as u64)));
+            assert_eq!(passed(format!("{name}_head_stride")), Some(Scalar(Element::U64, head as u64)));
+            assert_eq!(passed(format!("{name}_row_stride")), Some(Scalar(Element::U32, row as u64)));
+        }
+        let scale = (f64::from(problem.scale()) * std::f64::consts::LOG2_E) as f32;
+        assert_eq!(passed("scale_log2".into()), Some(Scalar(Element::F32, scale.to_bits().into())));
+    }
+}
+
+#[test]
+fn problems_that_a_configuration_does_not_compute_are_refused() {
+    let refused = |problem: Problem| match kernels::kernel(&problem, &CONFIGS[0]) {
+        Err(error @ Error::Unsupported { .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let builder = || Problem::builder().batch(1).heads(1).queries(1);
+    assert_eq!(
+        refused(builder().head_dim(80).build().unwrap()),
+        "config 1 does not compute f16 B1 H1 S1 D80 full: head dimensions 80 and 80, expected both one of [64]"
+    );
+    assert!(
+        refused(builder().keys(1 << 31).build().unwrap()).ends_with("2147483648 keys, expected at most 2147483647")
+    );
+    assert!(refused(builder().heads(65536).build().unwrap()).ends_with("65536 heads, expected at most 65535"));
+}

@@ -1,0 +1,179 @@
+//! A GPU as a backend: loads a kernel, runs its launches, and times them. It has no checks, so it finds nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use launch::backend::{Backend, Options, Run, Witness};
+use launch::resolved::{Launch, MAP_BYTES, Placement};
+use launch::tensor_map::ResolvedMap;
+use launch::{Kernel, Limits, Memory, Resolved};
+
+use crate::buffer::DeviceBuffer;
+use crate::context::{Context, Device};
+use crate::error::Error;
+use crate::event::Event;
+use crate::module::{Module, Resources};
+use crate::stream::Stream;
+
+/// Runs kernels on a GPU.
+#[derive(Debug, Clone)]
+pub struct Cuda {
+    context: Arc<Context>,
+}
+
+impl Cuda {
+    /// Opens the GPU of that number, as CUDA_VISIBLE_DEVICES counts.
+    pub fn open(ordinal: usize) -> Result<Cuda, Error> {
+        Ok(Cuda { context: Context::open(ordinal)? })
+    }
+
+    /// What the GPU says about itself.
+    pub fn device(&self) -> &Device {
+        self.context.device()
+    }
+
+    /// Its context, for modules and buffers without a recipe.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+}
+
+/// A kernel on a GPU, with its buffers.
+#[derive(Debug)]
+pub struct Loaded {
+    resolved: Resolved,
+    entries: Vec<Entry>,
+    module: Module,
+    buffers: Vec<DeviceBuffer>,
+    stream: Stream,
+}
+
+/// What one launch runs; as long as the buffers stay where they are, its parameters do not change.
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    parameters: Vec<u8>,
+}
+
+impl Loaded {
+    /// The recipe in plain numbers.
+    pub fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    /// The loaded code.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// What an entry costs, as the driver counts it.
+    pub fn resources(&self, entry: &str) -> Result<Resources, Error> {
+        self.module.function(entry)?.resources()
+    }
+
+    /// Runs the launch as often as it says, waits, and says how long all of it took on the GPU.
+    fn launch(&mut self, index: usize) -> Result<Duration, Error> {
+        let (launch, entry) = (&self.resolved.launches[index], &mut self.entries[index]);
+        let function = self.module.function(&entry.name)?;
+        if launch.shared > 0 {
+            function.allow_shared(launch.shared)?;
+        }
+        let start = Event::record(&self.stream)?;
+        for _ in 0..launch.repeat {
+            function.launch(&self.stream, launch, &mut entry.parameters)?;
+        }
+        let end = Event::record(&self.stream)?;
+        self.stream.synchronise()?;
+        end.since(&start)
+    }
+
+    fn check(&self, memory: &Memory) -> Result<(), Error> {
+        let (expected, found) = (self.resolved.buffers.len(), memory.buffers.len());
+        if expected != found {
+            let words = |count: usize| format!("{count} buffers");
+            return Err(Error::Memory { expected: words(expected), found: words(found) });
+        }
+        Ok(())
+    }
+
+    /// Fills every buffer, outputs too: nothing of an earlier run must be left to pass for a result.
+    fn copy_in(&mut self, memory: &Memory) -> Result<(), Error> {
+        let pairs = self.buffers.iter_mut().zip(&memory.buffers);
+        pairs.into_iter().try_for_each(|(device, host)| device.write(&self.stream, &host.bytes))
+    }
+
+    fn copy_out(&self, memory: &mut Memory) -> Result<(), Error> {
+        let mut after = memory.clone();
+        for (device, host) in self.buffers.iter().zip(&mut after.buffers) {
+            device.read(&self.stream, &mut host.bytes)?;
+        }
+        for (after, before) in after.buffers.iter_mut().zip(&memory.buffers) {
+            after.initialised |= after.bytes != before.bytes;
+        }
+        *memory = after;
+        Ok(())
+    }
+}
+
+impl Backend for Cuda {
+    type Loaded = Loaded;
+    type Error = Error;
+
+    fn name(&self) -> &str {
+        "cuda"
+    }
+
+    fn load(&self, kernel: &Kernel) -> Result<Loaded, Error> {
+        let resolved = kernel.resolve(&Limits::default())?;
+        if resolved.launches.iter().any(|launch| launch.cluster.is_some()) {
+            return Err(Error::Unsupported("clusters"));
+        }
+        let allocate = |buffer: &launch::resolved::Buffer| DeviceBuffer::new(&self.context, buffer.bytes as usize);
+        let buffers = resolved.buffers.iter().map(allocate).collect::<Result<Vec<_>, _>>()?;
+        let mut addresses = Addresses(buffers.iter().map(DeviceBuffer::address).collect());
+        let entries = resolved.launches.iter().map(|launch| entry(kernel, launch, &mut addresses));
+        let entries = entries.collect::<Result<_, _>>()?;
+        let module = Module::from_ptx(&self.context, kernel.file(), &kernel.parsed.source.text)?;
+        Ok(Loaded { resolved, entries, module, buffers, stream: Stream::new(&self.context)? })
+    }
+
+    fn run(&self, loaded: &mut Loaded, memory: &mut Memory, _: &Options) -> Result<Run, Error> {
+        loaded.check(memory)?;
+        let before = memory.clone();
+        loaded.copy_in(memory)?;
+        let mut run = Run::default();
+        for index in 0..loaded.entries.len() {
+            let time = loaded.launch(index);
+            let (entry, launch) = (&loaded.entries[index].name, &loaded.resolved.launches[index]);
+            run.times.push(time.map_err(|error| error.in_launch(entry, launch))?);
+            run.witness.push(Witness::of(entry, launch));
+        }
+        loaded.copy_out(memory)?;
+        run.outputs = memory.changes_since(&before);
+        Ok(run)
+    }
+}
+
+fn entry(kernel: &Kernel, launch: &Launch, addresses: &mut Addresses) -> Result<Entry, Error> {
+    let function = kernel.entry(launch)?;
+    Ok(Entry { name: function.name.clone(), parameters: launch.parameters(function, addresses)? })
+}
+
+/// Where the buffers lie.
+struct Addresses(Vec<u64>);
+
+impl Placement for Addresses {
+    type Error = Error;
+
+    fn address(&mut self, buffer: usize) -> Result<u64, Error> {
+        let unknown = || Error::Memory {
+            expected: format!("{} buffers", self.0.len()),
+            found: format!("an argument that points to buffer {buffer}"),
+        };
+        self.0.get(buffer).copied().ok_or_else(unknown)
+    }
+
+    fn map(&mut self, _: &ResolvedMap) -> Result<[u8; MAP_BYTES], Error> {
+        Err(Error::Unsupported("tensor maps"))
+    }
+}

@@ -1,0 +1,176 @@
+//! A GPU and the process's primary context on it.
+//!
+//! The primary context is shared with every other user of the CUDA runtime in the process, so that pointers can be
+//! exchanged with them; the price is that a kernel that fails in it ends it for all.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+use cudarc::driver::sys::{self, CUcontext, CUdevice, CUdevice_attribute, CUuuid};
+
+use crate::driver::{check, initialise};
+use crate::error::Error;
+
+/// What a GPU says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Its name, such as `NVIDIA H200`.
+    pub name: String,
+    /// Compute capability, major and minor.
+    pub capability: (u32, u32),
+    /// The newest CUDA that the driver supports, major and minor.
+    pub cuda_version: (u32, u32),
+    /// As `nvidia-smi` prints it: `GPU-…`.
+    pub uuid: String,
+    /// Streaming multiprocessors.
+    pub processors: u32,
+    /// The most shared memory that a block can have, static and dynamic.
+    pub max_shared_bytes: u32,
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ((major, minor), (cuda, update)) = (self.capability, self.cuda_version);
+        write!(formatter, "{}, sm_{major}{minor}, driver for CUDA {cuda}.{update}, {}", self.name, self.uuid)
+    }
+}
+
+/// The primary context of a GPU, held until the last user drops it.
+#[derive(Debug)]
+pub struct Context {
+    number: CUdevice,
+    handle: CUcontext,
+    device: Device,
+}
+
+// SAFETY: the driver API may be called from any thread, and handles belong to the process, not to a thread.
+unsafe impl Send for Context {}
+// SAFETY: as above; the context holds no state of ours that changes.
+unsafe impl Sync for Context {}
+
+impl Context {
+    /// Opens the GPU of that number, as CUDA_VISIBLE_DEVICES counts.
+    pub fn open(ordinal: usize) -> Result<Arc<Context>, Error> {
+        initialise()?;
+        let number = number(ordinal)?;
+        let device = describe(number)?;
+        let mut handle = ptr::null_mut();
+        // SAFETY: `number` came from the driver; Drop gives the reference back.
+        check("cuDevicePrimaryCtxRetain", unsafe { sys::cuDevicePrimaryCtxRetain(&mut handle, number) })?;
+        let context = Context { number, handle, device };
+        context.bind()?;
+        // A context that an earlier kernel ended would answer every later call with that kernel's error: say so now.
+        // SAFETY: a context is current.
+        check("cuCtxSynchronize", unsafe { sys::cuCtxSynchronize() })?;
+        Ok(Arc::new(context))
+    }
+
+    /// What the GPU says about itself.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Makes it current for this thread, as every other call demands.
+    pub(crate) fn bind(&self) -> Result<(), Error> {
+        // SAFETY: the handle is retained as long as `self` lives.
+        check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.handle) })
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // An error here can only repeat that the context is lost, and nobody is left to hear it.
+        // SAFETY: gives back the one reference that `open` took.
+        let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.number) };
+    }
+}
+
+fn number(ordinal: usize) -> Result<CUdevice, Error> {
+    let mut count = 0;
+    // SAFETY: the driver is initialised and `count` outlives the call.
+    check("cuDeviceGetCount", unsafe { sys::cuDeviceGetCount(&mut count) })?;
+    if count <= 0 {
+        return Err(Error::NoGpu);
+    }
+    let wanted = c_int::try_from(ordinal).unwrap_or(c_int::MAX);
+    if wanted >= count {
+        return Err(Error::NoSuchGpu { ordinal, count: count as usize });
+    }
+    let mut number = 0;
+    // SAFETY: the ordinal is below the count.
+    check("cuDeviceGet", unsafe { sys::cuDeviceGet(&mut number, wanted) })?;
+    Ok(number)
+}
+
+fn describe(number: CUdevice) -> Result<Device, Error> {
+    use CUdevice_attribute::*;
+    let attribute = |which| attribute(number, which);
+    Ok(Device {
+        name: name(number)?,
+        capability: (
+            attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ),
+        cuda_version: cuda_version()?,
+        uuid: uuid(number)?,
+        processors: attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        max_shared_bytes: attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+    })
+}
+
+fn attribute(number: CUdevice, which: CUdevice_attribute) -> Result<u32, Error> {
+    let mut value = 0;
+    // SAFETY: `number` came from the driver and `value` outlives the call.
+    check("cuDeviceGetAttribute", unsafe { sys::cuDeviceGetAttribute(&mut value, which, number) })?;
+    Ok(value.max(0) as u32)
+}
+
+fn name(number: CUdevice) -> Result<String, Error> {
+    let mut text = [0 as c_char; 256];
+    // SAFETY: the driver writes at most the given number of bytes, the last one zero.
+    check("cuDeviceGetName", unsafe { sys::cuDeviceGetName(text.as_mut_ptr(), text.len() as c_int, number) })?;
+    let bytes = text.map(|byte| byte as u8);
+    let name = CStr::from_bytes_until_nul(&bytes).unwrap_or_default();
+    Ok(name.to_string_lossy().into_owned())
+}
+
+fn uuid(number: CUdevice) -> Result<String, Error> {
+    let mut uuid = CUuuid { bytes: [0; 16] };
+    // SAFETY: `number` came from the driver and `uuid` has the 16 bytes that it writes.
+    check("cuDeviceGetUuid_v2", unsafe { sys::cuDeviceGetUuid_v2(&mut uuid, number) })?;
+    Ok(print_uuid(uuid.bytes.map(|byte| byte as u8)))
+}
+
+fn print_uuid(bytes: [u8; 16]) -> String {
+    let digits = bytes.map(|byte| format!("{byte:02x}")).concat();
+    format!("GPU-{}-{}-{}-{}-{}", &digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..])
+}
+
+fn cuda_version() -> Result<(u32, u32), Error> {
+    let mut version: c_int = 0;
+    // SAFETY: `version` outlives the call.
+    check("cuDriverGetVersion", unsafe { sys::cuDriverGetVersion(&mut version) })?;
+    let version = version.max(0) as u32;
+    Ok((version / 1000, version % 1000 / 10)) // CUDA driver API, cuDriverGetVersion: 1000 * major + 10 * minor.
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuids_look_as_nvidia_smi_prints_them() {
+        let bytes = std::array::from_fn(|index| index as u8);
+        assert_eq!(print_uuid(bytes), "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
+    }
+
+    #[test]
+    fn machine_without_gpu_gets_a_sentence_and_one_with_gets_a_context() {
+        match Context::open(0) {
+            Ok(context) => assert!(context.device().capability.0 >= 5, "{}", context.device()),
+            Err(error) => assert!(matches!(error, Error::NoDriver | Error::NoGpu), "{error}"),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Why a kernel cannot be loaded or run on a GPU.
+
+/// What went wrong, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The machine has no driver.
+    #[error("no NVIDIA driver: libcuda.so.1 was not found; install the driver, or use `--backend emulator`")]
+    NoDriver,
+    /// The driver lacks a function that we call.
+    // CUDA driver API: the youngest function that we call, cuDeviceGetUuid_v2, came with CUDA 11.4, driver 470.
+    #[error("the NVIDIA driver is too old: it has no `{function}`; install driver 470 or newer")]
+    OldDriver {
+        /// The function.
+        function: &'static str,
+    },
+    /// The driver sees no GPU.
+    #[error(
+        "no NVIDIA GPU: the driver sees none; check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or use `--backend emulator`"
+    )]
+    NoGpu,
+    /// The driver sees fewer GPUs than asked for.
+    #[error("no GPU {ordinal}: the driver sees {count}, numbered from 0")]
+    NoSuchGpu {
+        /// The one asked for.
+        ordinal: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A call failed and nothing else is harmed.
+    #[error("{call} failed: {name}: {text}")]
+    Driver {
+        /// The function of the driver API.
+        call: &'static str,
+        /// The name of its status.
+        name: String,
+        /// The driver's own words.
+        text: String,
+    },
+    /// The driver's compiler or loader refused a module.
+    #[error("the driver refuses {file} ({name}):\n{log}")]
+    Jit {
+        /// The module, as reports name it.
+        file: String,
+        /// The name of the status.
+        name: String,
+        /// What the compiler wrote.
+        log: String,
+    },
+    /// A kernel failed in a way that ends its context.
+    #[error(
+        "the GPU context is lost: {place} failed with {name}: {text}; everything in the context is gone: drop the backend \
+         and its kernels and open it again, or start the program again"
+    )]
+    ContextLost {
+        /// The launch or the call in which it came to light.
+        place: String,
+        /// The name of the status.
+        name: String,
+        /// The driver's own words.
+        text: String,
+    },
+    /// The module has no entry of that name.
+    #[error("the loaded module has no entry `{entry}`")]
+    NoEntry {
+        /// The name.
+        entry: String,
+    },
+    /// A file is not machine code for a GPU.
+    #[error("{file} is not a cubin: {why}")]
+    NotCubin {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A launch asks for more shared memory than a block can have.
+    #[error(
+        "launch of `{entry}` needs {needed} bytes of shared memory ({dynamic} dynamic): a block of this GPU has {limit}"
+    )]
+    SharedMemory {
+        /// The entry.
+        entry: String,
+        /// Static and dynamic.
+        needed: u64,
+        /// Dynamic alone.
+        dynamic: u64,
+        /// What the GPU has.
+        limit: u64,
+    },
+    /// The memory of a run was not made for the loaded kernel.
+    #[error("the memory has {found}: the recipe has {expected}; make it from the recipe of the loaded kernel")]
+    Memory {
+        /// What the recipe says.
+        expected: String,
+        /// What was given.
+        found: String,
+    },
+    /// The recipe cannot be resolved.
+    #[error(transparent)]
+    Recipe(#[from] launch::Error),
+    /// A feature that this backend does not have.
+    #[error("the cuda backend does not run {0} yet")]
+    Unsupported(&'static str),
+}
+
+impl Error {
+    /// The same error, with the launch that a lost context is due to.
+    pub(crate) fn in_launch(self, entry: &str, launch: &launch::resolved::Launch) -> Error {
+        let (grid, block) = (launch.grid, launch.block);
+        match self {
+            Error::ContextLost { name, text, .. } => Error::ContextLost {
+                place: format!("launch of `{entry}`, grid {grid:?}, block {block:?},"),
+                name,
+                text,
+            },
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Code on a GPU: PTX that the driver compiles, or machine code.
+
+use std::ffi::{CString, c_void};
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::Arc;
+
+use cudarc::driver::sys::{self, CUfunction, CUfunction_attribute, CUjit_option, CUmodule};
+use launch::resolved::Launch;
+
+use crate::context::Context;
+use crate::cubin;
+use crate::driver::check;
+use crate::error::Error;
+use crate::stream::Stream;
+
+/// Room for what the compiler says; it cuts off what is longer.
+const LOG_BYTES: usize = 64 << 10;
+
+/// Loaded code.
+#[derive(Debug)]
+pub struct Module {
+    handle: CUmodule,
+    context: Arc<Context>,
+    log: String,
+}
+
+// SAFETY: a module handle may be used from any thread; nothing of ours in it changes.
+unsafe impl Send for Module {}
+
+impl Module {
+    /// Compiles and loads PTX; `file` is its name in errors. Line tables are kept, for profilers.
+    pub fn from_ptx(context: &Arc<Context>, file: &str, text: &str) -> Result<Module, Error> {
+        let refuse = |_| Error::Jit {
+            file: file.into(),
+            name: "not compiled".into(),
+            log: "the text contains a zero byte: remove it".into(),
+        };
+        let image = CString::new(text).map_err(refuse)?;
+        Module::load(context, file, image.as_bytes_with_nul())
+    }
+
+    /// Loads machine code, as ptxas writes it; `file` is its name in errors.
+    pub fn from_cubin(context: &Arc<Context>, file: &str, bytes: &[u8]) -> Result<Module, Error> {
+        match cubin::fault(bytes) {
+            Some(why) => Err(Error::NotCubin { file: file.into(), why }),
+            None => Module::load(context, file, bytes),
+        }
+    }
+
+    /// `image` ends with a zero byte or is machine code whose headers stay inside it.
+    fn load(context: &Arc<Context>, file: &str, image: &[u8]) -> Result<Module, Error> {
+        context.bind()?;
+        let (mut info, mut errors) = (vec![0_u8; LOG_BYTES], vec![0_u8; LOG_BYTES]);
+        let (mut names, mut values) = options(&mut info, &mut errors);
+        let mut handle = ptr::null_mut();
+        // SAFETY: the image ends where the driver stops reading; names and values are equally long; the log buffers
+        // have the stated sizes and live until after the call.
+        let status = unsafe {
+            let (names, values, count) = (names.as_mut_ptr(), values.as_mut_ptr(), names.len() as u32);
+            sys::cuModuleLoadDataEx(&mut handle, image.as_ptr().cast(), count, names, values)
+        };
+        match check("cuModuleLoadDataEx", status) {
+            Ok(()) => Ok(Module { handle, context: context.clone(), log: log_text(&info) }),
+            Err(error) => Err(with_log(error, file, log_text(&errors))),
+        }
+    }
+
+    /// What the compiler said about code that it accepted: registers, spills, warnings.
+    pub fn log(&self) -> &str {
+        &self.log
+    }
+
+    /// The entry of that name.
+    pub fn function(&self, entry: &str) -> Result<Function<'_>, Error> {
+        let missing = || Error::NoEntry { entry: entry.into() };
+        let name = CString::new(entry).map_err(|_| missing())?;
+        self.context.bind()?;
+        let mut handle = ptr::null_mut();
+        // SAFETY: the module is loaded, and the name ends with a zero byte.
+        let status = unsafe { sys::cuModuleGetFunction(&mut handle, self.handle, name.as_ptr()) };
+        if status == sys::CUresult::CUDA_ERROR_NOT_FOUND {
+            return Err(missing());
+        }
+        check("cuModuleGetFunction", status)?;
+        Ok(Function { handle, context: self.context.clone(), entry: entry.into(), module: PhantomData })
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        if self.context.bind().is_ok() {
+            // SAFETY: functions borrow the module, so none is left.
+            let _ = unsafe { sys::cuModuleUnload(self.handle) };
+        }
+    }
+}
+
+type Values = Vec<*mut c_void>;
+
+/// CUDA driver API, cuModuleLoadDataEx: a value that fits a pointer is passed as one.
+fn options(info: &mut [u8], errors: &mut [u8]) -> (Vec<CUjit_option>, Values) {
+    let number = |value: usize| ptr::without_provenance_mut::<c_void>(value);
+    let pairs = [
+        (CUjit_option::CU_JIT_INFO_LOG_BUFFER, info.as_mut_ptr().cast()),
+        (CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, number(info.len())),
+        (CUjit_option::CU_JIT_ERROR_LOG_BUFFER, errors.as_mut_ptr().cast()),
+        (CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, number(errors.len())),
+        (CUjit_option::CU_JIT_GENERATE_LINE_INFO, number(1)),
+        (CUjit_option::CU_JIT_LOG_VERBOSE, number(1)),
+    ];
+    pairs.into_iter().unzip()
+}
+
+fn log_text(buffer: &[u8]) -> String {
+    let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());
+    String::from_utf8_lossy(&buffer[..end]).trim().to_string()
+}
+
+fn with_log(error: Error, file: &str, log: String) -> Error {
+    match error {
+        Error::Driver { name, .. } if !log.is_empty() => Error::Jit { file: file.into(), name, log },
+        other => other,
+    }
+}
+
+/// An entry of a loaded module.
+#[derive(Debug)]
+pub struct Function<'module> {
+    handle: CUfunction,
+    context: Arc<Context>,
+    entry: String,
+    module: PhantomData<&'module Module>,
+}
+
+/// What an entry costs, as the driver counts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resources {
+    /// Registers per thread.
+    pub registers: u32,
+    /// Static shared memory per block, in bytes.
+    pub shared_bytes: u32,
+    /// Local memory per thread, in bytes: stack and spilled registers.
+    pub local_bytes: u32,
+    /// Constant memory, in bytes.
+    pub constant_bytes: u32,
+    /// The most threads that a block of it can have.
+    pub max_threads: u32,
+}
+
+impl Function<'_> {
+    /// What it costs.
+    pub fn resources(&self) -> Result<Resources, Error> {
+        use CUfunction_attribute::*;
+        Ok(Resources {
+            registers: self.attribute(CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            shared_bytes: self.attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            local_bytes: self.attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+            constant_bytes: self.attribute(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)?,
+            max_threads: self.attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        })
+    }
+
+    fn attribute(&self, which: CUfunction_attribute) -> Result<u32, Error> {
+        self.context.bind()?;
+        let mut value = 0;
+        // SAFETY: the module is loaded as long as `self` borrows it.
+        check("cuFuncGetAttribute", unsafe { sys::cuFuncGetAttribute(&mut value, which, self.handle) })?;
+        Ok(value.max(0) as u32)
+    }
+
+    /// Allows that much dynamic shared memory: without being asked, the driver stops at 48 KB, static included.
+    pub(crate) fn allow_shared(&self, dynamic: u32) -> Result<(), Error> {
+        let limit = u64::from(self.context.device().max_shared_bytes);
+        let needed = u64::from(self.resources()?.shared_bytes) + u64::from(dynamic);
+        if needed > limit {
+            return Err(Error::SharedMemory { entry: self.entry.clone(), needed, dynamic: dynamic.into(), limit });
+        }
+        let which = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the module is loaded as long as `self` borrows it.
+        let status = unsafe { sys::cuFuncSetAttribute(self.handle, which, dynamic as i32) };
+        check("cuFuncSetAttribute", status)
+    }
+
+    /// Puts one launch into the stream; `parameters` is the block that the launch builds for this entry.
+    pub(crate) fn launch(&self, stream: &Stream, launch: &Launch, parameters: &mut [u8]) -> Result<(), Error> {
+        self.context.bind()?;
+        let mut bytes = parameters.len();
+        let flag = |value: u32| ptr::without_provenance_mut::<c_void>(value as usize);
+        let mut extra = [
+            flag(sys::CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT),
+            parameters.as_mut_ptr().cast(),
+            flag(sys::CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT),
+            (&raw mut bytes).cast(),
+            flag(sys::CU_LAUNCH_PARAM_END_AS_INT),
+        ];
+        let extra = if parameters.is_empty() { ptr::null_mut() } else { extra.as_mut_ptr() };
+        let ([x, y, z], [width, height, depth], shared) = (launch.grid, launch.block, launch.shared);
+        // SAFETY: `extra` ends as the driver expects, and the driver copies the block before it returns. No
+        // check can bound the kernel itself: where the system lets GPUs reach pageable memory, a wild pointer can hit
+        // this process. Whoever runs a kernel on a GPU trusts it; the emulator is for those that are not trusted.
+        let status = unsafe {
+            let (stream, none) = (stream.handle, ptr::null_mut());
+            sys::cuLaunchKernel(self.handle, x, y, z, width, height, depth, shared, stream, none, extra)
+        };
+        check("cuLaunchKernel", status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_code_carries_the_log() {
+        let refused =
+            || Error::Driver { call: "cuModuleLoadDataEx", name: "CUDA_ERROR_INVALID_PTX".into(), text: "bad".into() };
+        let log = log_text(b"ptxas application ptx input, line 7; error\n\0\0");
+        let error = with_log(refused(), "add.ptx", log).to_string();
+        assert_eq!(
+            error,
+            "the driver refuses add.ptx (CUDA_ERROR_INVALID_PTX):\nptxas application ptx input, line 7; error"
+        );
+        assert!(matches!(with_log(refused(), "add.ptx", log_text(&[0; 8])), Error::Driver { .. }));
+    }
+}

@@ -1,0 +1,273 @@
+//! The backend on a real GPU; on a machine without one, the sentence that says so.
+//!
+//! All cases are one test: they share the process's primary context, and one of them ends it. With
+//! `VERIFLASH_REQUIRE_GPU` set, a machine without a GPU fails the test instead of passing with the sentence.
+
+use cuda::{Cuda, DeviceBuffer, Error, Module, Stream};
+use launch::backend::{Backend, Options, Run};
+use launch::{Kernel, Memory};
+
+const HEAD: &str = ".version 7.0\n.target sm_80\n.address_size 64\n";
+
+/// `c = a + b`, then twice `c = c + c`: two entries, two launches, one of them repeated.
+fn add() -> Kernel {
+    let expected = (0..1000).map(|index| format!("{}", (index + 3) * 4)).collect::<Vec<_>>().join(", ");
+    let text = format!(
+        r#"//@ [let]
+//@ n = 1000
+//@ [buffer.a]
+//@ type = "f32"
+//@ shape = ["n"]
+//@ init = "ramp"
+//@ [buffer.b]
+//@ type = "f32"
+//@ shape = ["n"]
+//@ init = "const(3.0)"
+//@ [buffer.c]
+//@ type = "f32"
+//@ shape = ["n"]
+//@ init = "poison"
+//@ expect = [{expected}]
+//@ [[launch]]
+//@ entry = "add"
+//@ grid = ["ceil_div(n, 128)", 1, 1]
+//@ block = [128, 1, 1]
+//@ args = [{{ u32 = "n" }}, {{ buffer = "a" }}, {{ buffer = "b" }}, {{ buffer = "c" }}]
+//@ [[launch]]
+//@ entry = "double"
+//@ grid = ["ceil_div(n, 128)", 1, 1]
+//@ block = [128, 1, 1]
+//@ repeat = 2
+//@ args = [{{ buffer = "c" }}, {{ u32 = "n" }}]
+{HEAD}
+.visible .entry add(.param .u32 n, .param .u64 a, .param .u64 b, .param .u64 c)
+{{
+    .reg .pred %outside;
+    .reg .b32 %r<5>;
+    .reg .b64 %rd<5>;
+    .reg .f32 %f<3>;
+    mov.u32 %r0, %ctaid.x;
+    mov.u32 %r1, %tid.x;
+    mad.lo.s32 %r2, %r0, 128, %r1;
+    ld.param.u32 %r3, [n];
+    setp.ge.u32 %outside, %r2, %r3;
+    @%outside bra $done;
+    mul.wide.u32 %rd0, %r2, 4;
+    ld.param.u64 %rd1, [a];
+    ld.param.u64 %rd2, [b];
+    ld.param.u64 %rd3, [c];
+    add.s64 %rd1, %rd1, %rd0;
+    add.s64 %rd2, %rd2, %rd0;
+    add.s64 %rd3, %rd3, %rd0;
+    ld.global.f32 %f0, [%rd1];
+    ld.global.f32 %f1, [%rd2];
+    add.f32 %f2, %f0, %f1;
+    st.global.f32 [%rd3], %f2;
+$done:
+    ret;
+}}
+.visible .entry double(.param .u64 c, .param .u32 n)
+{{
+    .reg .pred %outside;
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<2>;
+    .reg .f32 %f<2>;
+    mov.u32 %r0, %ctaid.x;
+    mov.u32 %r1, %tid.x;
+    mad.lo.s32 %r2, %r0, 128, %r1;
+    ld.param.u32 %r3, [n];
+    setp.ge.u32 %outside, %r2, %r3;
+    @%outside bra $done;
+    mul.wide.u32 %rd0, %r2, 4;
+    ld.param.u64 %rd1, [c];
+    add.s64 %rd1, %rd1, %rd0;
+    ld.global.f32 %f0, [%rd1];
+    add.f32 %f1, %f0, %f0;
+    st.global.f32 [%rd1], %f1;
+$done:
+    ret;
+}}
+"#
+    );
+    Kernel::parse("add.ptx", &text).unwrap()
+}
+
+/// 256 threads write 256 bytes apart in dynamic shared memory, and read each other's words in reverse.
+fn shared(bytes: u32) -> Kernel {
+    let expected = (0..256).rev().map(|index| index.to_string()).collect::<Vec<_>>().join(", ");
+    let text = format!(
+        r#"//@ [buffer.out]
+//@ type = "u32"
+//@ shape = [256]
+//@ init = "poison"
+//@ expect = [{expected}]
+//@ [[launch]]
+//@ grid = [1, 1, 1]
+//@ block = [256, 1, 1]
+//@ shared = {bytes}
+//@ args = [{{ buffer = "out" }}]
+{HEAD}
+.extern .shared .align 16 .b8 stage[];
+.visible .entry reverse(.param .u64 out)
+{{
+    .reg .b32 %r<7>;
+    .reg .b64 %rd<3>;
+    mov.u32 %r0, %tid.x;
+    mov.u32 %r1, stage;
+    mad.lo.s32 %r2, %r0, 256, %r1;
+    st.shared.u32 [%r2], %r0;
+    bar.sync 0;
+    sub.s32 %r3, 255, %r0;
+    mad.lo.s32 %r4, %r3, 256, %r1;
+    ld.shared.u32 %r5, [%r4];
+    mul.wide.u32 %rd0, %r0, 4;
+    ld.param.u64 %rd1, [out];
+    add.s64 %rd2, %rd1, %rd0;
+    st.global.u32 [%rd2], %r5;
+    ret;
+}}
+"#
+    );
+    Kernel::parse("reverse.ptx", &text).unwrap()
+}
+
+/// Takes no parameters and traps.
+fn trap() -> Kernel {
+    let header = "//@ [[launch]]\n//@ grid = [1, 1, 1]\n//@ block = [32, 1, 1]\n";
+    let body = ".visible .entry stop()\n{\n    trap;\n    ret;\n}\n";
+    Kernel::parse("stop.ptx", &format!("{header}{HEAD}{body}")).unwrap()
+}
+
+fn run(cuda: &Cuda, kernel: &Kernel) -> Result<Run, Error> {
+    let mut loaded = cuda.load(kernel)?;
+    let mut memory = Memory::new(loaded.resolved(), 0)?;
+    let run = cuda.run(&mut loaded, &mut memory, &Options::default())?;
+    memory.check(loaded.resolved())?;
+    Ok(run)
+}
+
+#[test]
+fn backend() {
+    // The kernels are read on every machine, so that a mistake in them shows without a GPU.
+    let (add, shared_64, shared_1024, trap) = (add(), shared(64 << 10), shared(1 << 20), trap());
+    let cuda = match Cuda::open(0) {
+        Ok(cuda) => cuda,
+        Err(error) => return no_gpu(error),
+    };
+    println!("GPU: {}", cuda.device());
+    println!("{:?}", cuda.device());
+    results_and_times(&cuda, &add);
+    repeated_runs_start_afresh(&cuda, &add);
+    resources(&cuda, &add);
+    large_shared_memory(&cuda, &shared_64);
+    refused_launches_harm_nothing(&cuda, &shared_1024, &add);
+    refused_modules_carry_the_log(&cuda);
+    wrong_memory_is_refused(&cuda, &add);
+    buffers_keep_bytes(&cuda);
+    lost_context(cuda, &trap, &add);
+}
+
+fn no_gpu(error: Error) {
+    println!("not run on a GPU: {error}");
+    assert!(std::env::var_os("VERIFLASH_REQUIRE_GPU").is_none(), "a GPU is required: {error}");
+    assert!(matches!(error, Error::NoDriver | Error::NoGpu), "{error}");
+    let text = error.to_string();
+    assert!(text.starts_with("no NVIDIA ") && text.ends_with("use `--backend emulator`"), "{text}");
+}
+
+fn results_and_times(cuda: &Cuda, add: &Kernel) {
+    let run = run(cuda, add).expect("vector add must give the expected sums");
+    assert!(run.findings.is_empty(), "a GPU has no checks: {:?}", run.findings);
+    assert_eq!(run.times.len(), 2, "one time per launch: {:?}", run.times);
+    assert!(run.times.iter().all(|time| time.as_nanos() > 0), "events must show time: {:?}", run.times);
+    assert_eq!(run.outputs.len(), 1, "only `c` changes: {:?}", run.outputs);
+    assert_eq!(run.outputs[0].buffer, "c");
+    let seen: Vec<_> = run.witness.iter().map(|one| (one.entry.as_str(), one.grid, one.block, one.count)).collect();
+    assert_eq!(seen, [("add", [8, 1, 1], [128, 1, 1], 1), ("double", [8, 1, 1], [128, 1, 1], 2)], "witness");
+    println!("vector add: two launches, times {:?}", run.times);
+}
+
+fn repeated_runs_start_afresh(cuda: &Cuda, add: &Kernel) {
+    let mut loaded = cuda.load(add).expect("load");
+    for seed in 0..2 {
+        let mut memory = Memory::new(loaded.resolved(), seed).unwrap();
+        cuda.run(&mut loaded, &mut memory, &Options::default()).expect("run");
+        memory.check(loaded.resolved()).expect("every run begins with the bytes of its own memory");
+        assert!(memory.buffer("c").unwrap().initialised, "the run wrote `c`");
+    }
+    println!("same kernel, two runs: equal");
+}
+
+fn resources(cuda: &Cuda, add: &Kernel) {
+    let loaded = cuda.load(add).expect("load");
+    let resources = loaded.resources("add").expect("resources of `add`");
+    assert!((4..=64).contains(&resources.registers), "a small kernel needs few registers: {resources:?}");
+    assert_eq!((resources.local_bytes, resources.shared_bytes), (0, 0), "no spills, no shared memory: {resources:?}");
+    let error = loaded.resources("subtract").unwrap_err().to_string();
+    assert_eq!(error, "the loaded module has no entry `subtract`");
+    println!("resources of add: {resources:?}\nlog: {}", loaded.module().log());
+}
+
+fn large_shared_memory(cuda: &Cuda, shared: &Kernel) {
+    run(cuda, shared).expect("64 KB of dynamic shared memory must be allowed and give the reversed numbers");
+    println!("64 KB of dynamic shared memory: right");
+}
+
+fn refused_launches_harm_nothing(cuda: &Cuda, shared: &Kernel, add: &Kernel) {
+    let error = run(cuda, shared).expect_err("1 MB of shared memory must be refused");
+    assert!(matches!(error, Error::SharedMemory { dynamic: 1_048_576, .. }), "{error}");
+    println!("1 MB of dynamic shared memory: {error}");
+    run(cuda, add).expect("a refused launch must not end the context");
+}
+
+fn refused_modules_carry_the_log(cuda: &Cuda) {
+    let text = format!("{HEAD}.visible .entry wrong()\n{{\n    frobnicate.u32 %r1, %r2;\n    ret;\n}}\n");
+    let error = Module::from_ptx(cuda.context(), "wrong.ptx", &text).expect_err("the driver must refuse wrong PTX");
+    let Error::Jit { file, log, .. } = &error else { panic!("expected the compiler's log, found: {error}") };
+    assert!(file == "wrong.ptx" && log.contains("line 6"), "the log must name line 6: {error}");
+    println!("wrong PTX: {error}");
+    let error = Module::from_cubin(cuda.context(), "wrong.cubin", text.as_bytes()).expect_err("PTX is no cubin");
+    assert!(matches!(error, Error::NotCubin { .. }), "{error}");
+}
+
+fn wrong_memory_is_refused(cuda: &Cuda, add: &Kernel) {
+    let mut loaded = cuda.load(add).expect("load");
+    let mut memory = Memory::new(loaded.resolved(), 0).unwrap();
+    memory.buffers[1].bytes.pop();
+    let error = cuda.run(&mut loaded, &mut memory, &Options::default()).expect_err("a short buffer must be refused");
+    assert!(error.to_string().starts_with("the memory has 3999 bytes: the recipe has 4000"), "{error}");
+    memory.buffers.pop();
+    let error = cuda.run(&mut loaded, &mut memory, &Options::default()).expect_err("a missing buffer must be refused");
+    assert!(error.to_string().starts_with("the memory has 2 buffers: the recipe has 3"), "{error}");
+}
+
+fn buffers_keep_bytes(cuda: &Cuda) {
+    let stream = Stream::new(cuda.context()).expect("stream");
+    for length in [0, 1, 4095, 1 << 20] {
+        let bytes: Vec<u8> = (0..length).map(|index| (index % 251) as u8).collect();
+        let mut buffer = DeviceBuffer::new(cuda.context(), length).expect("allocation");
+        assert_eq!(buffer.address() % 256, 0, "allocations are aligned");
+        buffer.write(&stream, &bytes).expect("write");
+        let mut back = vec![0; length];
+        buffer.read(&stream, &mut back).expect("read");
+        assert!(back == bytes, "{length} bytes must come back as they went");
+    }
+}
+
+/// A trap ends the context: the error says so, later calls repeat it, and after the drop a fresh context works.
+fn lost_context(cuda: Cuda, trap: &Kernel, add: &Kernel) {
+    let error = run(&cuda, trap).expect_err("a trap must be reported");
+    println!("trap: {error}");
+    assert!(matches!(error, Error::ContextLost { .. }), "expected a lost context, found: {error}");
+    let text = error.to_string();
+    assert!(text.contains("context is lost: launch of `stop`, grid [1, 1, 1], block [32, 1, 1]"), "{text}");
+    let again = run(&cuda, add).expect_err("nothing can run in a lost context");
+    println!("next run in the same context: {again}");
+    assert!(matches!(again, Error::ContextLost { .. }), "expected a lost context, found: {again}");
+    drop(cuda);
+    match Cuda::open(0).and_then(|fresh| run(&fresh, add)) {
+        Ok(_) => println!("fresh context after the trap: works"),
+        Err(error @ Error::ContextLost { .. }) => println!("fresh context after the trap: {error}"),
+        Err(error) => panic!("a fresh context must work or say that it is lost: {error}"),
+    }
+}

@@ -1,0 +1,146 @@
+//! Names, declarations and the registers of a function.
+
+use super::Errors;
+use super::types::{check_constant, is_register_type};
+use crate::diagnostic::Diagnostic;
+use crate::forms::OperandSpec;
+use crate::ir::*;
+use crate::parser::Parsed;
+use crate::source::Span;
+use crate::types::{Space, Type};
+use std::collections::HashSet;
+
+pub fn module(parsed: &Parsed, errors: &mut Errors) {
+    let variables = parsed.module.variables.iter().zip(&parsed.places.variables);
+    variables.clone().for_each(|(one, place)| variable(one, *place, errors));
+    let names = variables.map(|(one, place)| (one.name.as_str(), *place));
+    let entries = parsed.module.functions.iter().zip(&parsed.places.entries);
+    let names = names.chain(entries.map(|(one, places)| (one.name.as_str(), places.name)));
+    unique(names, errors);
+}
+
+fn unique<'a>(names: impl Iterator<Item = (&'a str, Span)>, errors: &mut Errors) {
+    let mut known = HashSet::new();
+    for (name, place) in names {
+        if !known.insert(name) {
+            errors.push(Diagnostic::new(format!("`{name}` is declared twice"), place, "the second one"));
+        }
+    }
+}
+
+pub fn function(parsed: &Parsed, index: usize, errors: &mut Errors) {
+    let (function, places) = (&parsed.module.functions[index], &parsed.places.entries[index]);
+    function.variables.iter().zip(&places.variables).for_each(|(one, place)| variable(one, *place, errors));
+    for (tuning, place) in function.tuning.iter().zip(&places.tuning) {
+        if is_zero(tuning) {
+            errors.push(Diagnostic::new("a block has at least one thread", *place, "expected numbers above 0"));
+        }
+    }
+    for (register, place) in function.registers.iter().zip(&places.registers) {
+        if !is_register_type(register.ty) {
+            let message = format!("`{}` is a type of instructions, not of registers", register.ty);
+            errors.push(Diagnostic::new(
+                message,
+                *place,
+                format!("expected a type such as `.b{}`", register.ty.bits()),
+            ));
+        }
+    }
+    unwritten(parsed, index, errors);
+}
+
+fn is_zero(tuning: &Tuning) -> bool {
+    match tuning {
+        Tuning::MaxThreads(sizes) | Tuning::RequiredThreads(sizes) => sizes.contains(&0),
+        Tuning::MinBlocksPerProcessor(_) | Tuning::MaxRegisters(_) => false,
+    }
+}
+
+fn variable(variable: &Variable, place: Span, errors: &mut Errors) {
+    let (name, space) = (&variable.name, variable.space);
+    let mut fail = |message: String, label: &str| errors.push(Diagnostic::new(message, place, label));
+    if variable.ty == Type::Pred || !is_register_type(variable.ty) {
+        fail(format!("a variable cannot be `{}`", variable.ty), "expected a type such as `.b32`");
+    }
+    if variable.size == VariableSize::Array(0) {
+        fail(format!("`{name}` has no elements"), "expected at least one");
+    }
+    if !variable.init.is_empty() && !matches!(space, Space::Global | Space::Constant) {
+        fail(format!("`{name}` is in `{space}`, which has no initial values"), "remove what follows `=`");
+    }
+    let room = if let VariableSize::Array(count) = variable.size { count as usize } else { 1 };
+    if variable.init.len() > room {
+        fail(format!("`{name}` has {room} elements and {} initial values", variable.init.len()), "too many values");
+    }
+    if let Some(error) = variable.init.iter().find_map(|value| check_constant(*value, variable.ty).err()) {
+        fail(error.to_string(), "this initial value");
+    }
+}
+
+/// Registers that are read though nothing in the function writes them: the first use of each.
+fn unwritten(parsed: &Parsed, index: usize, errors: &mut Errors) {
+    let function = &parsed.module.functions[index];
+    let mut known: HashSet<RegisterId> = HashSet::new();
+    for (_, instruction) in function.instructions() {
+        registers(
+            instruction,
+            |spec| spec.defines,
+            |register, _| {
+                known.insert(register);
+            },
+        );
+    }
+    for (id, instruction) in function.instructions() {
+        let spans = &parsed.spans[index][id.0 as usize];
+        let mut read = |register: RegisterId, place: Span| {
+            if known.insert(register) {
+                errors.push(never_written(&function[register].name, place));
+            }
+        };
+        instruction.guard.into_iter().for_each(|guard| read(guard.register, spans.whole));
+        registers(
+            instruction,
+            |spec| spec.reads,
+            |register, operand| {
+                read(register, spans.operands.get(operand).copied().unwrap_or(spans.whole));
+            },
+        );
+    }
+}
+
+fn never_written(name: &str, place: Span) -> Diagnostic {
+    let help = format!("write `{name}` first, or read the register that was meant");
+    Diagnostic::new(format!("`{name}` is read but nothing writes it"), place, "its value is undefined").help(help)
+}
+
+/// The registers in operands that are `wanted`, with the operand's number.
+/// An address reads its base, whatever is done to the memory there.
+fn registers(instruction: &Instruction, wanted: fn(&OperandSpec) -> bool, mut found: impl FnMut(RegisterId, usize)) {
+    let operands = instruction.form.operands.all.iter().zip(&instruction.operands).enumerate();
+    for (index, (_, operand)) in operands.filter(|(_, (spec, _))| wanted(spec)) {
+        named(operand, &mut |register| found(register, index));
+    }
+}
+
+fn named(operand: &Operand, found: &mut impl FnMut(RegisterId)) {
+    match operand {
+        Operand::Register(id) | Operand::Not(id) => found(*id),
+        Operand::Vector(parts) => parts.iter().for_each(|part| named(part, found)),
+        Operand::Pair(first, second) => {
+            named(first, found);
+            named(second, found);
+        }
+        Operand::Address(address) => base(address, found),
+        Operand::TensorAddress(address, parts) => {
+            base(address, found);
+            parts.iter().for_each(|part| named(part, found));
+        }
+        Operand::Immediate(_) | Operand::Special(_) | Operand::Symbol(_) | Operand::Label(_) | Operand::Sink => {}
+    }
+}
+
+fn base(address: &Address, found: &mut impl FnMut(RegisterId)) {
+    if let AddressBase::Register(id) = address.base {
+        found(id);
+    }
+}

@@ -1,0 +1,56 @@
+//! Does the module's `.target` and `.version` have what its instructions need?
+
+use super::{Errors, Site};
+use crate::diagnostic::Diagnostic;
+use crate::parser::Parsed;
+use crate::types::{Target, Version};
+
+/// The first PTX version that knows a target. PTX ISA, "Release notes".
+const FIRST_VERSIONS: &[(&str, &str)] = &[
+    ("sm_70", "6.0"),
+    ("sm_72", "6.1"),
+    ("sm_75", "6.3"),
+    ("sm_80", "7.0"),
+    ("sm_86", "7.1"),
+    ("sm_87", "7.4"),
+    ("sm_89", "7.8"),
+    ("sm_90", "7.8"),
+    ("sm_90a", "8.0"),
+    ("sm_100", "8.6"),
+    ("sm_100a", "8.6"),
+    ("sm_103", "8.8"),
+    ("sm_103a", "8.8"),
+    ("sm_120", "8.7"),
+    ("sm_120a", "8.7"),
+];
+
+pub fn module(parsed: &Parsed, errors: &mut Errors) {
+    let (version, target) = (parsed.module.version, parsed.module.target);
+    let first = FIRST_VERSIONS.iter().find(|(name, _)| *name == target.to_string());
+    let Some(first) = first.and_then(|(_, first)| first.parse::<Version>().ok()) else { return };
+    if version < first {
+        let message = format!("{target} needs PTX {first} or later; the module is PTX {version}");
+        let error = Diagnostic::new(message, parsed.places.version, format!("PTX {version} does not know {target}"));
+        errors.push(error.help(format!("write `.version {first}`")));
+    }
+}
+
+pub fn instruction(site: &Site, errors: &mut Errors) {
+    let form = site.instruction.form;
+    let modifiers = form.spelling.needs(&site.instruction.modifiers);
+    let missing = [(form.version, form.target)].into_iter().chain(modifiers).find_map(|needs| missing(site, needs));
+    if let Some((what, label)) = missing {
+        errors.push(Diagnostic::new(format!("{} {what}", site.mnemonic()), site.spans.head, label));
+    }
+}
+
+fn missing(site: &Site, (version, target): (Version, Target)) -> Option<(String, String)> {
+    let module = site.module;
+    if !module.target.provides(target) {
+        let later = if target.specific { "itself" } else { "or later" };
+        let what = format!("needs {target} {later}; the module is for {}", module.target);
+        return Some((what, format!("{} does not have this", module.target)));
+    }
+    let what = format!("needs PTX {version} or later; the module is PTX {}", module.version);
+    (module.version < version).then(|| (what, format!("not in PTX {}", module.version)))
+}

@@ -1,0 +1,147 @@
+//! Loops and branches. `for` and `if` of Rust run while generating; these run on the GPU.
+
+use crate::builder::{Line, Reach, ScopeKind, define_pure, fresh, with};
+use crate::error::{BuildError, Place};
+use crate::values::{Pred, Repr, Type, U32, Value, Var};
+use ptx::{Guard, LabelId, Operand};
+use std::ops::Range;
+use std::panic::Location;
+
+/// What `for_each` goes through. The type decides: `0..4u32` is unrolled, a range of [`U32`] is a loop.
+pub trait Trips {
+    #[track_caller]
+    fn run(self, body: &mut dyn FnMut(U32));
+}
+
+#[track_caller]
+pub fn for_each(trips: impl Trips, mut body: impl FnMut(U32)) {
+    trips.run(&mut body);
+}
+
+impl Trips for Range<u32> {
+    fn run(self, body: &mut dyn FnMut(U32)) {
+        self.for_each(|trip| body(trip.into()));
+    }
+}
+
+impl Trips for Range<U32> {
+    /// A loop. Its body runs twice while generating: the first run is a rehearsal whose code is thrown away.
+    /// A value that the body hands to its own next pass through a Rust variable is thus found, not miscompiled.
+    #[track_caller]
+    fn run(self, body: &mut dyn FnMut(U32)) {
+        let at = Location::caller();
+        let operands = [self.start.operand(), self.end.operand()];
+        let (reach, before) = with(|b| (b.reach_of(&operands), b.snapshot()));
+        rehearse(reach, at, body);
+        with(|b| b.meet(&before, "loop body", at));
+        let mut trip = Var::new("trip", self.start);
+        let (top, end) = with(|b| (b.label("loop"), b.label("loop_end")));
+        branch(self.start.lt(self.end), false, end, at);
+        place(top);
+        scope(ScopeKind::Loop, reach, at, || body(trip.raw().reaching(reach)));
+        trip += 1;
+        branch(trip.raw().lt(self.end), true, top, at);
+        place(end);
+        with(|b| b.meet(&before, "loop body", at));
+    }
+}
+
+/// Runs the body for its effects on the pipelines, and throws its code away.
+fn rehearse(reach: Reach, at: Place, body: &mut dyn FnMut(U32)) {
+    let (lines, labels) = with(|b| (b.lines.len(), b.labels.len()));
+    scope(ScopeKind::Rehearsal, reach, at, || body(fresh::<u32>(None).reaching(reach)));
+    with(|b| {
+        b.lines.truncate(lines);
+        b.labels.truncate(labels);
+    });
+}
+
+/// Runs `body` on the GPU if `condition` holds.
+#[track_caller]
+pub fn when(condition: Pred, body: impl FnOnce()) {
+    let at = Location::caller();
+    match condition.known() {
+        Some(true) => body(),
+        Some(false) => {}
+        None => {
+            let operand = condition.operand();
+            let (reach, before, end) = with(|b| (b.reach_of(&[operand]), b.snapshot(), b.label("end")));
+            branch(condition, false, end, at);
+            scope(ScopeKind::Branch, reach, at, body);
+            place(end);
+            with(|b| b.meet(&before, "branch", at));
+        }
+    }
+}
+
+/// `body` without a branch: each of its instructions is predicated. For a few stores, and no values.
+#[track_caller]
+pub fn predicated(condition: Pred, body: impl FnOnce()) {
+    let at = Location::caller();
+    let Some(guard) = guard(condition, true) else { return when(condition, body) };
+    let first = with(|b| b.lines.len());
+    scope(ScopeKind::Branch, Reach::Lane, at, body);
+    with(|b| {
+        for line in &mut b.lines[first..] {
+            match line {
+                Line::Instruction(instruction, _) if instruction.guard.is_none() => instruction.guard = Some(guard),
+                _ => BuildError::new("a predicated block has branches inside", at).help("use `when`").raise(),
+            }
+        }
+    });
+}
+
+/// The value of one of two branches.
+#[track_caller]
+pub fn choose<T: Type>(condition: Pred, yes: impl FnOnce() -> Value<T>, no: impl FnOnce() -> Value<T>) -> Value<T> {
+    match condition.known() {
+        Some(true) => yes(),
+        Some(false) => no(),
+        None => {
+            let mut result = Var::unset("choice");
+            when(condition, || result.set(yes()));
+            when(!condition, || result.set(no()));
+            result.get()
+        }
+    }
+}
+
+/// One of two values, without a branch.
+#[track_caller]
+pub fn select<T: Type>(condition: Pred, yes: impl Into<Value<T>>, no: impl Into<Value<T>>) -> Value<T> {
+    let (yes, no) = (yes.into(), no.into());
+    match condition.known() {
+        Some(true) => yes,
+        Some(false) => no,
+        None => define_pure(&format!("selp.{}", T::NAME), vec![yes.operand(), no.operand(), condition.operand()]),
+    }
+}
+
+#[track_caller]
+fn scope<R>(kind: ScopeKind, reach: Reach, at: Place, body: impl FnOnce() -> R) -> R {
+    with(|b| b.scopes.open(kind, reach, at));
+    let result = body();
+    with(|b| b.scopes.close());
+    result
+}
+
+fn place(label: LabelId) {
+    with(|b| b.lines.push(Line::Label(label)));
+}
+
+fn guard(condition: Pred, wanted: bool) -> Option<Guard> {
+    match condition.repr() {
+        Repr::Register(id) => Some(Guard { register: ptx::RegisterId(id.index), negated: !wanted }),
+        Repr::Constant(_) => None,
+    }
+}
+
+/// Jumps to `label` where `condition` is `wanted`.
+fn branch(condition: Pred, wanted: bool, label: LabelId, at: Place) {
+    let target = vec![Operand::Label(label)];
+    match (guard(condition, wanted), condition.known()) {
+        (Some(guard), _) => with(|b| b.push_guarded(guard, "bra", target, at)),
+        (None, Some(known)) if known == wanted => with(|b| b.push("bra", target, at)),
+        _ => {}
+    }
+}

@@ -1,0 +1,239 @@
+//! Layer 1: one function per PTX form, named like the form. Only this file and the operators spell PTX.
+
+use crate::builder::{Reach, define, emit, fresh, with};
+use crate::values::{Element, Packed, Type, U32, U64, Value, Var};
+use ptx::{Address, AddressBase, GlobalId, Immediate, Operand, ParameterId, Symbol};
+use std::panic::Location;
+
+/// An address with a constant offset: `[register+offset]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Pointer<T> {
+    pub base: Value<T>,
+    pub offset: i64,
+}
+/// `.shared` addresses are 32 bits wide, `.global` ones 64.
+pub type SharedPointer = Pointer<u32>;
+pub type GlobalPointer = Pointer<u64>;
+
+impl<T: Type> Pointer<T> {
+    pub fn new(base: Value<T>) -> Pointer<T> {
+        Pointer { base, offset: 0 }
+    }
+
+    pub fn plus(self, bytes: u32) -> Pointer<T> {
+        Pointer { offset: self.offset + i64::from(bytes), ..self }
+    }
+
+    #[track_caller]
+    fn operand(self) -> Operand {
+        let (base, constant) = match self.base.operand() {
+            Operand::Register(id) => (AddressBase::Register(id), 0),
+            Operand::Immediate(Immediate::Integer(value)) => (AddressBase::Absolute, value as i64),
+            other => unreachable!("an address is a number, not {other:?}"),
+        };
+        Operand::Address(Address { base, offset: constant + self.offset })
+    }
+}
+
+fn number(x: u32) -> Operand {
+    Operand::Immediate(Immediate::Integer(x.into()))
+}
+
+#[track_caller]
+fn vector<T: Type>(values: &[Value<T>]) -> Operand {
+    let mut operands = vec![];
+    for value in values {
+        operands.push(value.operand());
+    }
+    Operand::Vector(operands)
+}
+
+/// Refuses `mnemonic` where a branch may have split the threads it needs.
+#[track_caller]
+fn together(mnemonic: &str, needs: Reach) {
+    let at = Location::caller();
+    with(|b| b.check_converged(mnemonic, needs, at));
+}
+
+// Special registers.
+
+#[track_caller]
+fn special(name: &'static str, source: Operand, reach: Reach) -> U32 {
+    let at = Location::caller();
+    Value::from_register(with(|b| b.special(name, source, reach, at)))
+}
+
+/// `%tid.x`
+#[track_caller]
+pub fn thread_index() -> U32 {
+    special("thread", Operand::Special("%tid.x"), Reach::Lane)
+}
+
+/// `%laneid`
+#[track_caller]
+pub fn lane_index() -> U32 {
+    special("lane", Operand::Special("%laneid"), Reach::Lane)
+}
+
+/// The warp's number in the block. The shuffle tells ptxas that all lanes agree.
+#[track_caller]
+pub fn warp_index() -> U32 {
+    shfl_sync_idx_b32(thread_index() / 32, 0).reaching(Reach::Warp).named("warp")
+}
+
+/// `%ctaid`, by axis 0, 1, 2.
+#[track_caller]
+pub fn block_index(axis: usize) -> U32 {
+    let (name, source) = [("block_x", "%ctaid.x"), ("block_y", "%ctaid.y"), ("block_z", "%ctaid.z")][axis];
+    special(name, Operand::Special(source), Reach::Block)
+}
+
+// Moves, parameters, global and shared memory.
+
+#[track_caller]
+pub(crate) fn mov<T: Type>(value: Value<T>) -> Value<T> {
+    define(&format!("mov.{}", T::NAME), vec![value.operand()])
+}
+
+#[track_caller]
+pub(crate) fn mov_into<T: Type>(to: Value<T>, value: Value<T>) {
+    emit(&format!("mov.{}", T::NAME), vec![to.operand(), value.operand()]);
+}
+
+#[track_caller]
+pub(crate) fn ld_param<T: Type>(parameter: ParameterId) -> Value<T> {
+    let base = AddressBase::Symbol(Symbol::Parameter(parameter));
+    define(&format!("ld.param.{}", T::NAME), vec![Operand::Address(Address { base, offset: 0 })])
+}
+
+#[track_caller]
+pub fn cvta_to_global_u64(generic: U64) -> U64 {
+    define("cvta.to.global.u64", vec![generic.operand()])
+}
+
+#[track_caller]
+pub fn ld_global<T: Type>(from: GlobalPointer) -> Value<T> {
+    define::<T>(&format!("ld.global.{}", T::NAME), vec![from.operand()]).reaching(Reach::Lane)
+}
+
+#[track_caller]
+pub fn st_global<T: Type>(to: GlobalPointer, value: Value<T>) {
+    emit(&format!("st.global.{}", T::NAME), vec![to.operand(), value.operand()]);
+}
+
+#[track_caller]
+pub fn ld_shared<T: Type>(from: SharedPointer) -> Value<T> {
+    define::<T>(&format!("ld.shared.{}", T::NAME), vec![from.operand()]).reaching(Reach::Lane)
+}
+
+#[track_caller]
+pub fn st_shared<T: Type>(to: SharedPointer, value: Value<T>) {
+    emit(&format!("st.shared.{}", T::NAME), vec![to.operand(), value.operand()]);
+}
+
+/// The address of the dynamic shared memory.
+#[track_caller]
+pub fn shared_base() -> U32 {
+    special("shared_base", Operand::Symbol(Symbol::Global(GlobalId(0))), Reach::Block)
+}
+
+// Asynchronous copies of Ampere.
+
+/// `size` of the 16 bytes come from memory, the rest is zero.
+#[track_caller]
+pub fn cp_async_cg_shared_global_16(to: SharedPointer, from: GlobalPointer, size: U32) {
+    emit("cp.async.cg.shared.global", vec![to.operand(), from.operand(), number(16), size.operand()]);
+}
+
+#[track_caller]
+pub fn cp_async_commit_group() {
+    emit("cp.async.commit_group", vec![]);
+    with(|b| b.copies += 1);
+}
+
+#[track_caller]
+pub fn cp_async_wait_group(younger: u32) {
+    emit("cp.async.wait_group", vec![number(younger)]);
+}
+
+// Warp-wide.
+
+/// Every lane of the warp.
+const ALL_LANES: u32 = u32::MAX;
+/// The last lane of a segment of `shfl`: segments are whole warps.
+const LAST_LANE: u32 = 31;
+
+#[track_caller]
+pub fn shfl_sync_bfly_b32<T: Type>(value: Value<T>, mask: u32) -> Value<T> {
+    together("shfl.sync", Reach::Warp);
+    let operands = vec![value.operand(), number(mask), number(LAST_LANE), number(ALL_LANES)];
+    define::<T>("shfl.sync.bfly.b32", operands).reaching(Reach::Lane)
+}
+
+#[track_caller]
+pub fn shfl_sync_idx_b32<T: Type>(value: Value<T>, lane: u32) -> Value<T> {
+    together("shfl.sync", Reach::Warp);
+    define("shfl.sync.idx.b32", vec![value.operand(), number(lane), number(LAST_LANE), number(ALL_LANES)])
+}
+
+/// Four 8×8 matrices; lane `8i + r` gives the address of row `r` of matrix `i`.
+#[track_caller]
+pub fn ldmatrix_x4<E: Element>(from: SharedPointer, transposed: bool) -> [Value<Packed<E>>; 4] {
+    together("ldmatrix", Reach::Warp);
+    let registers = [fresh(None), fresh(None), fresh(None), fresh(None)];
+    let trans = if transposed { ".trans" } else { "" };
+    emit(&format!("ldmatrix.sync.aligned.m8n8.x4{trans}.shared.b16"), vec![vector(&registers), from.operand()]);
+    registers
+}
+
+/// `d += a · b`, 16×8 += 16×16 · 16×8.
+#[track_caller]
+pub fn mma_m16n8k16<E: Element>(d: &mut [Var<f32>], a: &[Value<Packed<E>>; 4], b: [Value<Packed<E>>; 2]) {
+    together("mma.sync", Reach::Warp);
+    let d: Vec<_> = d.iter().map(Var::raw).collect();
+    let mnemonic = format!("mma.sync.aligned.m16n8k16.row.col.f32.{0}.{0}.f32", E::NAME);
+    emit(&mnemonic, vec![vector(&d), vector(a), vector(&b), vector(&d)]);
+}
+
+// Block-wide.
+
+/// `bar.sync 0`
+#[track_caller]
+pub fn barrier() {
+    together("bar.sync", Reach::Block);
+    emit("bar.sync", vec![number(0)]);
+    with(|b| b.pass_barrier());
+}
+
+#[track_caller]
+pub(crate) fn ret() {
+    emit("ret", vec![]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, build};
+
+    fn message(body: impl FnOnce()) -> String {
+        let options = Options { target: ptx::Target::SM_80, threads: 32, blocks_per_processor: None };
+        build("wrong", options, body).err().map(|error| error.message).unwrap_or_default()
+    }
+
+    #[test]
+    fn the_form_table_decides_what_exists() {
+        assert_eq!(message(|| emit("ret.twice", vec![])), "`ret.twice` is not in the form table");
+        let few = message(|| emit("cp.async.wait_group", vec![]));
+        assert_eq!(few, "`cp.async.wait_group` takes the operands `n:imm`");
+    }
+
+    #[test]
+    fn an_instruction_of_a_later_target_is_refused() {
+        let address = || Operand::Address(Address { base: AddressBase::Absolute, offset: 0 });
+        let wait = || {
+            define::<bool>("mbarrier.try_wait.parity.shared::cta.b64", vec![address(), number(0)]);
+        };
+        let expected = "`mbarrier.try_wait.parity.shared::cta.b64` needs sm_90, and this kernel is for sm_80";
+        assert_eq!(message(wait), expected);
+    }
+}

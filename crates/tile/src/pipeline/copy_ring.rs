@@ -1,0 +1,251 @@
+//! A ring that the threads which use it also fill, with cp.async.
+//!
+//! What a kernel must get right by hand elsewhere is derived here. A ring numbers its groups of copies, so a wait names
+//! how many are younger. A barrier follows each wait, for each thread waits for its own copies alone. And a barrier
+//! stands between the last readers of a stage and the copy that fills it again, unless one has passed anyway.
+
+use crate::builder::{Pipeline, here, with};
+use crate::control::{select, when};
+use crate::error::{BuildError, Place};
+use crate::instructions::{barrier, cp_async_commit_group, cp_async_wait_group};
+use crate::values::{CopyPlan, Element, Matrix, SharedTile, U32, Var};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::rc::Rc;
+
+/// Tiles of a matrix, `stages` of them in shared memory.
+pub struct CopyRing<E> {
+    plan: CopyPlan<E>,
+    first: SharedTile<E>,
+    pub(super) stages: u32,
+    pub(super) state: Rc<RefCell<State>>,
+}
+
+pub(super) struct State {
+    pub name: String,
+    /// The stage that is filled next, and the one that is used next.
+    fill: Turn,
+    drain: Turn,
+    /// Copies not yet waited for, oldest first.
+    flying: VecDeque<Group>,
+    /// For each free stage: it may still be read, so a barrier is due before it is filled.
+    free: VecDeque<bool>,
+    held_since: Option<Place>,
+    /// The tile that `next` starts next, and where the tiles end: set by `begin`.
+    pub tiles: Option<(Var<u32>, U32)>,
+    /// How often `next` was called.
+    pub taken: u32,
+}
+
+struct Group {
+    number: u64,
+    at: Place,
+}
+
+/// A byte offset that goes round the ring.
+struct Turn {
+    /// None: there is one stage, and nowhere to go.
+    offset: Option<Var<u32>>,
+    stages: u32,
+    bytes: u32,
+}
+
+impl Turn {
+    #[track_caller]
+    fn new(name: String, stages: u32, bytes: u32) -> Turn {
+        Turn { offset: (stages > 1).then(|| Var::new(name, 0)), stages, bytes }
+    }
+
+    /// The offset now; then on to the next stage.
+    #[track_caller]
+    fn advance(&mut self) -> U32 {
+        let Some(offset) = &mut self.offset else { return 0.into() };
+        let old = offset.get();
+        offset.set(match self.stages {
+            2 => old ^ self.bytes,
+            _ => select((old + self.bytes).eq(self.stages * self.bytes), 0, old + self.bytes),
+        });
+        old
+    }
+}
+
+impl<E: Element> CopyRing<E> {
+    #[track_caller]
+    pub fn new(name: &str, stages: u32, rows: u32, source: Matrix<E>) -> CopyRing<E> {
+        let first = SharedTile::stages(name, stages, rows, source.columns);
+        let plan = CopyPlan::new(&first, source);
+        let state = Rc::new(RefCell::new(State {
+            name: name.into(),
+            fill: Turn::new(format!("{name}_fill"), stages, first.bytes()),
+            drain: Turn::new(format!("{name}_drain"), stages, first.bytes()),
+            flying: VecDeque::new(),
+            free: (0..stages).map(|_| false).collect(),
+            held_since: None,
+            tiles: None,
+            taken: 0,
+        }));
+        with(|b| b.watch(state.clone()));
+        CopyRing { plan, first, stages, state }
+    }
+
+    /// Waits for the next tile, and keeps the ring filled `stages - 1` tiles ahead of it.
+    #[track_caller]
+    pub fn next(&self) -> Full<E> {
+        self.state.borrow_mut().taken += 1;
+        if self.stages == 1 {
+            self.start_next();
+            return self.wait();
+        }
+        let full = self.wait();
+        self.start_next();
+        full
+    }
+
+    /// Starts the next tile that `begin` promised. Past the last one the group stays empty, so that counts of groups
+    /// are constants and no copy is in flight after the loop.
+    #[track_caller]
+    pub(super) fn start_next(&self) {
+        let at = here();
+        let tiles = self.state.borrow_mut().tiles.take();
+        let Some((mut tile, end)) = tiles else {
+            let message = format!("ring `{}` does not know its tiles", self.state.borrow().name);
+            BuildError::new(message, at).help("call `begin` before the loop").raise()
+        };
+        let number = tile.get();
+        // A ring of one stage fills it in the pass that uses it: the tile exists.
+        let exists = if self.stages == 1 { true.into() } else { number.lt(end) };
+        self.start_group(at, |plan, stage| when(exists, || plan.start(stage, number * stage.rows)));
+        tile += 1;
+        self.state.borrow_mut().tiles = Some((tile, end));
+    }
+
+    /// Starts copying tile number `tile`. Rows beyond the matrix become zeros.
+    #[track_caller]
+    pub fn start(&self, tile: impl Into<U32>) {
+        let first = tile.into() * self.first.rows;
+        self.start_group(here(), |plan, stage| plan.start(stage, first));
+    }
+
+    #[track_caller]
+    fn start_group(&self, at: Place, copy: impl FnOnce(&CopyPlan<E>, &SharedTile<E>)) {
+        self.take_free_stage(at);
+        let offset = self.state.borrow_mut().fill.advance();
+        copy(&self.plan, &self.first.shifted(offset));
+        cp_async_commit_group();
+        let number = with(|b| b.copies);
+        self.state.borrow_mut().flying.push_back(Group { number, at });
+    }
+
+    /// A barrier stands between the last readers of the stage and the copy.
+    #[track_caller]
+    fn take_free_stage(&self, at: Place) {
+        let free = self.state.borrow_mut().free.pop_front();
+        match free {
+            Some(true) => barrier(),
+            Some(false) => {}
+            None => self.full(at),
+        }
+    }
+
+    fn full(&self, at: Place) -> ! {
+        let state = self.state.borrow();
+        let error = BuildError::new(format!("ring `{}` has no free stage of {}", state.name, self.stages), at);
+        match state.held_since {
+            Some(held) => error.note("one is held since here", held).raise(),
+            None => error.help("wait for a copy before the next one starts").raise(),
+        }
+    }
+
+    /// Waits for the oldest copy, of all threads. Younger copies, of any ring, stay in flight.
+    #[track_caller]
+    pub fn wait(&self) -> Full<E> {
+        let at = here();
+        let oldest = self.state.borrow_mut().flying.pop_front();
+        let Some(group) = oldest else {
+            let message = format!("ring `{}` has no copy in flight to wait for", self.state.borrow().name);
+            BuildError::new(message, at).raise()
+        };
+        cp_async_wait_group(with(|b| b.copies - group.number) as u32);
+        barrier();
+        let mut state = self.state.borrow_mut();
+        state.held_since = Some(at);
+        let tile = self.first.shifted(state.drain.advance());
+        Full { tile, state: Some(self.state.clone()), at }
+    }
+
+    /// After the last tile: the groups that are left are empty.
+    pub(super) fn end(&self) {
+        self.state.borrow_mut().flying.clear();
+    }
+}
+
+impl<E> Drop for CopyRing<E> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let state = self.state.borrow();
+        if let Some(group) = state.flying.back() {
+            BuildError::new(format!("this copy of ring `{}` is never waited for", state.name), group.at)
+                .help("a copy must have landed when the kernel ends: call `.wait()`, or go through the tiles")
+                .raise()
+        }
+    }
+}
+
+/// A stage whose bytes have arrived.
+#[must_use = "a stage that is never released stops the ring: call `.release()`"]
+pub struct Full<E> {
+    tile: SharedTile<E>,
+    /// None: released.
+    state: Option<Rc<RefCell<State>>>,
+    at: Place,
+}
+
+impl<E> Full<E> {
+    /// This thread reads no more.
+    pub fn release(mut self) {
+        if let Some(state) = self.state.take() {
+            let mut state = state.borrow_mut();
+            state.held_since = None;
+            state.free.push_back(true);
+        }
+    }
+}
+
+impl<E> Deref for Full<E> {
+    type Target = SharedTile<E>;
+    fn deref(&self) -> &SharedTile<E> {
+        &self.tile
+    }
+}
+
+impl<E> Drop for Full<E> {
+    fn drop(&mut self) {
+        if let (Some(state), false) = (&self.state, std::thread::panicking()) {
+            let name = state.borrow().name.clone();
+            BuildError::new(format!("this stage of ring `{name}` is never released"), self.at)
+                .help("call `.release()` after the last read")
+                .raise()
+        }
+    }
+}
+
+impl Pipeline for RefCell<State> {
+    /// Ages of the copies in flight, and the free stages: what wait counts depend on.
+    fn describe(&self, copies: u64) -> String {
+        let state = self.borrow();
+        let ages: Vec<u64> = state.flying.iter().map(|group| copies - group.number).collect();
+        let (name, flying, free) = (&state.name, ages.len(), state.free.len());
+        format!("ring `{name}` has {flying} copies in flight, with {ages:?} groups after them, and {free} free stages")
+    }
+
+    fn due(&self) -> Vec<bool> {
+        self.borrow().free.iter().copied().collect()
+    }
+
+    fn set_due(&self, due: Vec<bool>) {
+        self.borrow_mut().free = due.into();
+    }
+}

@@ -1,0 +1,134 @@
+//! Global memory: parameters, slices, tensors with strides and bounds.
+//!
+//! Offsets are computed in 64 bits: a tensor may have more than 2³² elements.
+
+use super::{Coordinate, Element, Packed, Type, U32, U64, Value};
+use crate::builder::{Reach, with};
+use crate::error::BuildError;
+use crate::instructions::{GlobalPointer, Pointer, cvta_to_global_u64, ld_global, ld_param, st_global};
+use std::marker::PhantomData;
+use std::panic::Location;
+
+/// `cp.async` moves 16 bytes at a time: what tensors are aligned to, and their strides.
+const TENSOR_ALIGN: u32 = 16;
+
+/// A scalar that the launch passes.
+#[track_caller]
+pub fn parameter<T: Type>(name: &str) -> Value<T> {
+    declare(name, None)
+}
+
+/// A pointer that the launch passes, as a `.global` address.
+#[track_caller]
+fn pointer(name: &str, align: u32) -> U64 {
+    cvta_to_global_u64(declare(name, Some((Some(ptx::Space::Global), align))))
+}
+
+#[track_caller]
+fn declare<T: Type>(name: &str, pointer: Option<(Option<ptx::Space>, u32)>) -> Value<T> {
+    let at = Location::caller();
+    let id = with(|b| {
+        if b.parameters.iter().any(|known| known.name == name) {
+            BuildError::new(format!("parameter `{name}` is declared twice"), at).raise()
+        }
+        let Ok(ty) = T::NAME.parse::<ptx::Type>() else {
+            BuildError::new(format!("parameter `{name}` cannot be of type {}", T::NAME), at).raise()
+        };
+        b.parameters.push(ptx::Parameter { name: name.into(), ty, align: ty.bytes(), count: None, pointer });
+        ptx::ParameterId(b.parameters.len() as u32 - 1)
+    });
+    ld_param::<T>(id).named(name).reaching(Reach::Block)
+}
+
+/// A one-dimensional array of `T`.
+#[derive(Clone, Copy)]
+pub struct Slice<T> {
+    base: U64,
+    of: PhantomData<T>,
+}
+
+impl<T: Type> Slice<T> {
+    #[track_caller]
+    pub fn parameter(name: &str) -> Slice<T> {
+        Slice { base: pointer(name, T::BYTES), of: PhantomData }
+    }
+
+    /// Without its first elements.
+    #[track_caller]
+    pub fn skip(&self, elements: U64) -> Slice<T> {
+        Slice { base: self.base + elements * u64::from(T::BYTES), of: PhantomData }
+    }
+
+    #[track_caller]
+    fn at(&self, index: U32) -> GlobalPointer {
+        Pointer::new(self.base + index.widening_mul(T::BYTES))
+    }
+
+    #[track_caller]
+    pub fn load(&self, index: U32) -> Value<T> {
+        ld_global(self.at(index))
+    }
+
+    #[track_caller]
+    pub fn store(&self, index: U32, value: Value<T>) {
+        st_global(self.at(index), value);
+    }
+}
+
+/// (batch, head, row, column) of `E` in any order, columns contiguous.
+#[derive(Clone, Copy)]
+pub struct Tensor<E> {
+    base: U64,
+    /// In elements.
+    batch_stride: U64,
+    head_stride: U64,
+    /// Below 2³¹, so that its bytes are 32 bits and the address of a row is one wide multiplication.
+    row_stride: U32,
+    of: PhantomData<E>,
+}
+
+impl<E: Element> Tensor<E> {
+    /// Parameters `name`, and `name_batch_stride`, `name_head_stride` (u64) and `name_row_stride` (u32) in elements.
+    #[track_caller]
+    pub fn parameter(name: &str) -> Tensor<E> {
+        Tensor {
+            base: pointer(name, TENSOR_ALIGN),
+            batch_stride: parameter(&format!("{name}_batch_stride")),
+            head_stride: parameter(&format!("{name}_head_stride")),
+            row_stride: parameter(&format!("{name}_row_stride")),
+            of: PhantomData,
+        }
+    }
+
+    /// The `rows` × `columns` matrix of one batch entry and head.
+    #[track_caller]
+    pub fn matrix(&self, batch: U32, head: U32, rows: U32, columns: u32) -> Matrix<E> {
+        let element = batch.to_u64() * self.batch_stride + head.to_u64() * self.head_stride;
+        let base = self.base + element * u64::from(E::BYTES);
+        Matrix { base, rows, columns, row_bytes: self.row_stride * E::BYTES, of: PhantomData }
+    }
+}
+
+/// Rows of `E` in global memory; rows at and after `rows` do not exist.
+#[derive(Clone, Copy)]
+pub struct Matrix<E> {
+    base: U64,
+    pub rows: U32,
+    pub columns: u32,
+    row_bytes: U32,
+    of: PhantomData<E>,
+}
+
+impl<E: Element> Matrix<E> {
+    #[track_caller]
+    pub fn at(&self, row: U32, column: U32) -> GlobalPointer {
+        let first_row = self.base + (column * E::BYTES).to_u64();
+        Pointer::new(first_row + row.widening_mul(self.row_bytes))
+    }
+
+    /// Stores two neighbours of one row. The constant part of `column` becomes the instruction's offset.
+    #[track_caller]
+    pub fn store_pair(&self, row: U32, column: Coordinate, pair: Value<Packed<E>>) {
+        st_global(self.at(row, column.base).plus(column.constant * E::BYTES), pair);
+    }
+}

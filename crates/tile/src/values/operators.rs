@@ -1,0 +1,247 @@
+//! Operators and methods of values, spelled as Rust spells them. Constants are folded, with or without a kernel.
+
+use super::number::{Number, Operation, Order};
+use super::{Element, F32, I32, Packed, Pred, Repr, U32, U64, Value};
+use crate::builder::{define, define_pure};
+use crate::error::BuildError;
+use ptx::{Immediate, Operand};
+use std::ops::{Add, BitAnd, BitXor, Div, Mul, Neg, Not, Rem, Sub};
+use std::panic::Location;
+
+#[track_caller]
+fn binary<T: Number>(operation: Operation, mut a: Value<T>, mut b: Value<T>) -> Value<T> {
+    if let (Repr::Constant(x), Repr::Constant(y)) = (a.repr, b.repr)
+        && let Some(folded) = T::fold(operation, x, y)
+    {
+        return Value::constant(folded);
+    }
+    if operation.commutes() && matches!(a.repr, Repr::Constant(_)) {
+        (a, b) = (b, a);
+    }
+    if let Repr::Constant(y) = b.repr
+        && let Some(simple) = with_constant(operation, a, y)
+    {
+        return simple;
+    }
+    define_pure(spell::<T>(operation), vec![a.operand(), b.operand()])
+}
+
+#[track_caller]
+fn spell<T: Number>(operation: Operation) -> &'static str {
+    let at = Location::caller();
+    let missing = || BuildError::new(format!("{} has no operation {operation:?}", T::NAME), at).raise();
+    T::spell(operation).unwrap_or_else(missing)
+}
+
+/// Integer identities and powers of two; `None` where the instruction is needed.
+#[track_caller]
+fn with_constant<T: Number>(operation: Operation, a: Value<T>, y: u64) -> Option<Value<T>> {
+    use Operation::*;
+    let unsigned = T::NAME.starts_with('u');
+    let power = y.is_power_of_two();
+    let bits = T::REGISTER.bits();
+    let shift = || Operand::Immediate(Immediate::Integer(y.trailing_zeros().into()));
+    match operation {
+        _ if T::NAME == "f32" => None,
+        Add | Sub | Xor if y == 0 => Some(a),
+        Mul | Div if y == 1 => Some(a),
+        Mul | And if y == 0 => Some(Value::constant(0)),
+        Rem if y == 1 => Some(Value::constant(0)),
+        Mul if power => Some(define_pure(&format!("shl.b{bits}"), vec![a.operand(), shift()])),
+        Div if power && unsigned => Some(define_pure(&format!("shr.u{bits}"), vec![a.operand(), shift()])),
+        Rem if power && unsigned => Some(binary(And, a, Value::constant(y - 1))),
+        _ => None,
+    }
+}
+
+macro_rules! operators {
+    ($($operator:ident $method:ident $operation:ident;)*) => { $(
+        impl<T: Number> $operator for Value<T> {
+            type Output = Value<T>;
+            #[track_caller]
+            fn $method(self, right: Value<T>) -> Value<T> { binary(Operation::$operation, self, right) }
+        }
+        impl<T: Number> $operator<T> for Value<T> {
+            type Output = Value<T>;
+            #[track_caller]
+            fn $method(self, right: T) -> Value<T> { binary(Operation::$operation, self, right.into()) }
+        }
+    )* };
+}
+operators! {
+    Add add Add; Sub sub Sub; Mul mul Mul; Div div Div; Rem rem Rem; BitXor bitxor Xor;
+}
+
+macro_rules! comparisons {
+    ($($method:ident $order:ident;)*) => { $(
+        #[track_caller]
+        pub fn $method(self, right: impl Into<Value<T>>) -> Pred {
+            compare(Order::$order, self, right.into())
+        }
+    )* };
+}
+
+impl<T: Number> Value<T> {
+    comparisons! { eq Eq; ne Ne; lt Lt; le Le; gt Gt; ge Ge; }
+
+    #[track_caller]
+    pub fn min(self, right: impl Into<Value<T>>) -> Value<T> {
+        binary(Operation::Min, self, right.into())
+    }
+
+    #[track_caller]
+    pub fn max(self, right: impl Into<Value<T>>) -> Value<T> {
+        binary(Operation::Max, self, right.into())
+    }
+}
+
+#[track_caller]
+fn compare<T: Number>(order: Order, a: Value<T>, b: Value<T>) -> Pred {
+    match (a.repr, b.repr) {
+        (Repr::Constant(x), Repr::Constant(y)) => T::compare(order, x, y).into(),
+        // The first operand of `setp` is a register.
+        (Repr::Constant(_), Repr::Register(_)) => compare(order.mirrored(), b, a),
+        _ => define_pure(&format!("setp.{}.{}", order.text(), T::NAME), vec![a.operand(), b.operand()]),
+    }
+}
+
+impl From<bool> for Pred {
+    fn from(x: bool) -> Pred {
+        Value::constant(x.into())
+    }
+}
+
+impl Pred {
+    /// What it is, where that is known while generating.
+    pub fn known(self) -> Option<bool> {
+        match self.repr {
+            Repr::Constant(bits) => Some(bits != 0),
+            Repr::Register(_) => None,
+        }
+    }
+}
+
+impl BitAnd for Pred {
+    type Output = Pred;
+    #[track_caller]
+    fn bitand(self, right: Pred) -> Pred {
+        match (self.known(), right.known()) {
+            (Some(true), _) => right,
+            (_, Some(true)) => self,
+            (Some(false), _) | (_, Some(false)) => false.into(),
+            (None, None) => define_pure("and.pred", vec![self.operand(), right.operand()]),
+        }
+    }
+}
+
+impl Not for Pred {
+    type Output = Pred;
+    #[track_caller]
+    fn not(self) -> Pred {
+        match self.known() {
+            Some(known) => (!known).into(),
+            None => define_pure("not.pred", vec![self.operand()]),
+        }
+    }
+}
+
+impl Neg for F32 {
+    type Output = F32;
+    #[track_caller]
+    fn neg(self) -> F32 {
+        define("neg.f32", vec![self.operand()])
+    }
+}
+
+impl F32 {
+    /// `self * factor + addend`, rounded once.
+    #[track_caller]
+    pub fn mul_add(self, factor: impl Into<F32>, addend: impl Into<F32>) -> F32 {
+        define("fma.rn.f32", vec![self.operand(), factor.into().operand(), addend.into().operand()])
+    }
+
+    #[track_caller]
+    pub fn exp2(self) -> F32 {
+        define("ex2.approx.ftz.f32", vec![self.operand()])
+    }
+
+    #[track_caller]
+    pub fn log2(self) -> F32 {
+        define("lg2.approx.ftz.f32", vec![self.operand()])
+    }
+
+    #[track_caller]
+    pub fn recip(self) -> F32 {
+        define("rcp.approx.ftz.f32", vec![self.operand()])
+    }
+
+    /// Two numbers rounded into one register, `self` in the low half.
+    #[track_caller]
+    pub fn pack<E: Element>(self, high: F32) -> Value<Packed<E>> {
+        define(&format!("cvt.rn.{}x2.f32", E::NAME), vec![high.operand(), self.operand()])
+    }
+}
+
+impl U32 {
+    /// The number, where it is known while generating.
+    pub fn known(self) -> Option<u32> {
+        match self.repr {
+            Repr::Constant(bits) => Some(bits as u32),
+            Repr::Register(_) => None,
+        }
+    }
+
+    #[track_caller]
+    pub fn div_ceil(self, divisor: u32) -> U32 {
+        (self + (divisor - 1)) / divisor
+    }
+
+    /// `self - right`, or zero.
+    #[track_caller]
+    pub fn saturating_sub(self, right: impl Into<U32>) -> U32 {
+        let right = right.into();
+        self.max(right) - right
+    }
+
+    /// The full 64-bit product.
+    #[track_caller]
+    pub fn widening_mul(self, right: impl Into<U32>) -> U64 {
+        let right = right.into();
+        match (self.known(), right.known()) {
+            (Some(a), Some(b)) => (u64::from(a) * u64::from(b)).into(),
+            (Some(_), None) => right.widening_mul(self),
+            _ => define_pure("mul.wide.u32", vec![self.operand(), right.operand()]),
+        }
+    }
+
+    /// The same bits as a signed number.
+    pub fn signed(self) -> I32 {
+        Value { repr: self.repr, holds: std::marker::PhantomData }
+    }
+
+    #[track_caller]
+    pub fn to_u64(self) -> U64 {
+        match self.known() {
+            Some(known) => u64::from(known).into(),
+            None => define_pure("cvt.u64.u32", vec![self.operand()]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_fold_without_a_kernel() {
+        let seven = U32::from(7);
+        let folded = [seven + 3, seven - 3, seven * 3, seven / 3, seven % 4, seven ^ 2, seven.min(3), seven.max(9)];
+        assert_eq!(folded.map(U32::known), [10, 4, 21, 2, 3, 5, 3, 9].map(Some));
+        assert_eq!(seven.div_ceil(4).known(), Some(2));
+        assert_eq!(seven.saturating_sub(9).known(), Some(0));
+        assert_eq!((seven.signed() - 9).lt(-1).known(), Some(true));
+        let orders = [seven.eq(7), seven.ne(7), seven.lt(8), seven.le(6), seven.gt(6), seven.ge(8)];
+        assert_eq!(orders.map(Pred::known), [true, false, true, false, true, false].map(Some));
+        assert_eq!((Pred::from(true) & !Pred::from(true)).known(), Some(false));
+    }
+}

@@ -1,0 +1,87 @@
+//! Products on the tensor cores of one warp.
+
+use super::shared::{Transposed, View};
+use super::{Accumulator, Element, Packed, RowOperand, U32, Value};
+use crate::builder::here;
+use crate::error::BuildError;
+use crate::instructions::{ldmatrix_x4, mma_m16n8k16};
+
+/// The right side of a warp's product, read from shared memory 16 (depth) × 16 (columns) at a time.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the right side of a product whose left side holds `{E}`",
+    label = "expected a tile of `{E}`, or its transpose"
+)]
+pub trait Right<E: Element> {
+    fn depth(&self) -> u32;
+    fn columns(&self) -> u32;
+    /// What each lane's addresses start from.
+    fn lanes(&self) -> U32;
+    /// Four 8×8 matrices: for each of two column groups, the two halves of the depth.
+    fn block(&self, lanes: U32, depth: u32, columns: u32) -> [Value<Packed<E>>; 4];
+}
+
+impl<E: Element> Right<E> for View<'_, E> {
+    fn depth(&self) -> u32 {
+        self.rows
+    }
+    fn columns(&self) -> u32 {
+        self.columns
+    }
+    #[track_caller]
+    fn lanes(&self) -> U32 {
+        self.lanes_of_sixteen_rows()
+    }
+    #[track_caller]
+    fn block(&self, lanes: U32, depth: u32, columns: u32) -> [Value<Packed<E>>; 4] {
+        ldmatrix_x4(self.step(lanes, columns, depth), true)
+    }
+}
+
+impl<E: Element> Right<E> for Transposed<'_, E> {
+    fn depth(&self) -> u32 {
+        self.0.columns
+    }
+    fn columns(&self) -> u32 {
+        let Transposed(tile) = self;
+        tile.rows
+    }
+    #[track_caller]
+    fn lanes(&self) -> U32 {
+        self.0.lanes_of_transpose()
+    }
+    #[track_caller]
+    fn block(&self, lanes: U32, depth: u32, columns: u32) -> [Value<Packed<E>>; 4] {
+        ldmatrix_x4(self.0.step(lanes, depth, columns), false)
+    }
+}
+
+/// `sum = left · right`
+#[track_caller]
+pub fn mma<E: Element>(sum: &mut Accumulator, left: &RowOperand<E>, right: impl Right<E>) {
+    sum.clear();
+    mma_add(sum, left, right);
+}
+
+/// `sum += left · right`
+#[track_caller]
+pub fn mma_add<E: Element>(sum: &mut Accumulator, left: &RowOperand<E>, right: impl Right<E>) {
+    check_shapes(sum, left.depth(), right.depth(), right.columns());
+    let lanes = right.lanes();
+    for (step, left) in left.steps().enumerate() {
+        for block in 0..right.columns() / 16 {
+            let [a0, a1, b0, b1] = right.block(lanes, step as u32, block);
+            mma_m16n8k16(sum.eight_columns(block * 2), &left, [a0, a1]);
+            mma_m16n8k16(sum.eight_columns(block * 2 + 1), &left, [b0, b1]);
+        }
+    }
+}
+
+#[track_caller]
+fn check_shapes(sum: &Accumulator, left_depth: u32, right_depth: u32, columns: u32) {
+    let at = here();
+    if left_depth != right_depth || sum.columns() != columns {
+        let sums = sum.columns();
+        let message = format!("shapes do not fit: rows×{sums} = rows×{left_depth} · {right_depth}×{columns}");
+        BuildError::new(message, at).help("the left side's depth is the right side's, and so are the columns").raise()
+    }
+}

@@ -1,0 +1,222 @@
+//! Shared memory: swizzled tiles and plain vectors.
+
+use super::{Element, Matrix, RowOperand, Type, U32, Value};
+use crate::builder::{here, with};
+use crate::control::select;
+use crate::error::BuildError;
+use crate::instructions::{
+    GlobalPointer, Pointer, SharedPointer, cp_async_cg_shared_global_16, lane_index, ld_shared, ldmatrix_x4,
+    shared_base, st_shared, thread_index,
+};
+use std::marker::PhantomData;
+
+/// The unit of swizzling, copying and `ldmatrix`.
+const CHUNK_BYTES: u32 = 16;
+/// A panel is 64 columns wide: 128 bytes of 16-bit elements.
+const PANEL_COLUMNS: u32 = 64;
+const PANEL_ROW_BYTES: u32 = 128;
+/// The swizzle repeats after eight rows: what origins are multiples of.
+const SWIZZLE_BYTES: u32 = 8 * PANEL_ROW_BYTES;
+
+/// Takes `bytes` of the block's shared memory for the whole kernel.
+#[track_caller]
+fn allocate(bytes: u32, align: u32) -> U32 {
+    let at = here();
+    let start = with(|b| {
+        if let Some(inside) = b.scopes.inside() {
+            BuildError::new("shared memory is allocated once, before loops and branches", at)
+                .note("inside this", inside)
+                .raise()
+        }
+        let start = b.shared_bytes.next_multiple_of(align);
+        b.shared_bytes = start + bytes;
+        start
+    });
+    shared_base() + start
+}
+
+/// `rows` × `columns` of `E` in panels of 64 columns, 128 bytes a row. Chunk `c` of row `r` lies at `c ^ (r % 8)`, so
+/// that eight rows of one column of chunks fall into different banks.
+///
+/// It owns its memory: whoever reads it borrows it, and a stage that is being read cannot be released.
+pub struct SharedTile<E> {
+    origin: U32,
+    pub rows: u32,
+    pub columns: u32,
+    of: PhantomData<E>,
+}
+
+impl<E: Element> SharedTile<E> {
+    #[track_caller]
+    pub fn new(name: &str, rows: u32, columns: u32) -> SharedTile<E> {
+        SharedTile::stages(name, 1, rows, columns)
+    }
+
+    /// Room for `count` tiles in a row; the first of them.
+    #[track_caller]
+    pub(crate) fn stages(name: &str, count: u32, rows: u32, columns: u32) -> SharedTile<E> {
+        let at = here();
+        if !columns.is_multiple_of(PANEL_COLUMNS) || !rows.is_multiple_of(8) {
+            let message = format!("tile `{name}` is {rows}×{columns}: expected rows in eights, columns in 64s");
+            BuildError::new(message, at).raise()
+        }
+        let origin = allocate(count * rows * columns * E::BYTES, SWIZZLE_BYTES);
+        SharedTile { origin, rows, columns, of: PhantomData }
+    }
+
+    pub fn bytes(&self) -> u32 {
+        self.rows * self.columns * E::BYTES
+    }
+
+    /// The tile `bytes` further on.
+    #[track_caller]
+    pub(crate) fn shifted(&self, bytes: U32) -> SharedTile<E> {
+        SharedTile { origin: self.origin + bytes, rows: self.rows, columns: self.columns, of: PhantomData }
+    }
+
+    pub fn view(&self) -> View<'_, E> {
+        let panel_bytes = self.rows * PANEL_ROW_BYTES;
+        View { origin: self.origin, rows: self.rows, columns: self.columns, panel_bytes, of: PhantomData }
+    }
+
+    /// `count` rows from `first`, a multiple of eight.
+    #[track_caller]
+    pub fn rows(&self, first: impl Into<U32>, count: u32) -> View<'_, E> {
+        let view = self.view();
+        View { origin: view.origin + first.into() * PANEL_ROW_BYTES, rows: count, ..view }
+    }
+
+    pub fn transposed(&self) -> Transposed<'_, E> {
+        self.view().transposed()
+    }
+}
+
+/// Some rows of a [`SharedTile`], borrowed.
+#[derive(Clone, Copy)]
+pub struct View<'tile, E> {
+    origin: U32,
+    pub rows: u32,
+    pub columns: u32,
+    panel_bytes: u32,
+    of: PhantomData<&'tile SharedTile<E>>,
+}
+
+impl<'tile, E: Element> View<'tile, E> {
+    /// Read as its transpose: rows become columns of a product's right side.
+    pub fn transposed(self) -> Transposed<'tile, E> {
+        Transposed(self)
+    }
+
+    /// Sixteen rows, as the left side of products.
+    #[track_caller]
+    pub fn load(self) -> RowOperand<E> {
+        let lanes = self.lanes_of_sixteen_rows();
+        let mut steps = vec![];
+        for k in 0..self.columns / 16 {
+            steps.push(ldmatrix_x4(self.step(lanes, k, 0), false));
+        }
+        RowOperand::loaded(steps)
+    }
+
+    /// Each lane's address for 16 × 16: rows along the lanes, the second eight columns in the upper lanes.
+    #[track_caller]
+    pub(super) fn lanes_of_sixteen_rows(&self) -> U32 {
+        self.origin + self.chunk(lane_index() % 16, lane_index() / 16)
+    }
+
+    /// Each lane's address for 16 × 16 of the transpose: the second eight rows in the upper lanes.
+    #[track_caller]
+    pub(super) fn lanes_of_transpose(&self) -> U32 {
+        let lane = lane_index();
+        self.origin + self.chunk(lane / 16 * 8 + lane % 8, lane / 8 % 2)
+    }
+
+    /// Where a chunk of a row lies, counted from the origin.
+    #[track_caller]
+    fn chunk(&self, row: U32, chunk: U32) -> U32 {
+        let panel = if self.columns == PANEL_COLUMNS { U32::from(0) } else { chunk / 8 * self.panel_bytes };
+        row * PANEL_ROW_BYTES + ((chunk % 8) ^ (row % 8)) * CHUNK_BYTES + panel
+    }
+
+    /// The address 16 `k` columns and 16 `down` rows further. Origins are multiples of 128, so chunk numbers may be
+    /// flipped in place.
+    #[track_caller]
+    pub(super) fn step(&self, lanes: U32, k: u32, down: u32) -> SharedPointer {
+        let flipped = lanes ^ (k % 4 * 2 * CHUNK_BYTES);
+        Pointer::new(flipped).plus(k / 4 * self.panel_bytes + down * 16 * PANEL_ROW_BYTES)
+    }
+}
+
+/// A tile read as its transpose.
+#[derive(Clone, Copy)]
+pub struct Transposed<'tile, E>(pub(super) View<'tile, E>);
+
+/// One thread's share in copying tiles of a matrix: which chunk of which rows it moves.
+pub(crate) struct CopyPlan<E> {
+    source: Matrix<E>,
+    /// The thread's first row in a tile, and its column in global memory.
+    row: U32,
+    column: U32,
+    /// Where the first chunk lies in a tile, and how many rows the block moves at once.
+    to: U32,
+    rows_at_once: u32,
+}
+
+impl<E: Element> CopyPlan<E> {
+    #[track_caller]
+    pub fn new(tile: &SharedTile<E>, source: Matrix<E>) -> CopyPlan<E> {
+        let at = here();
+        let chunks = tile.columns * E::BYTES / CHUNK_BYTES;
+        let rows_at_once = with(|b| b.options.threads) / chunks;
+        // Then every pass has the same swizzle and a constant distance.
+        if rows_at_once == 0 || !rows_at_once.is_multiple_of(8) || !tile.rows.is_multiple_of(rows_at_once) {
+            let message = format!("a block that copies {rows_at_once} rows at once cannot fill {} rows", tile.rows);
+            BuildError::new(message, at).help("expected eights of rows that divide the tile").raise()
+        }
+        let (row, chunk) = (thread_index() / chunks, thread_index() % chunks);
+        let to = tile.view().chunk(row, chunk);
+        CopyPlan { source, row, column: chunk * (CHUNK_BYTES / E::BYTES), to, rows_at_once }
+    }
+
+    /// Starts copying the rows that begin at `first` into `tile`; rows that do not exist become zeros.
+    #[track_caller]
+    pub fn start(&self, tile: &SharedTile<E>, first: U32) {
+        let to = tile.origin + self.to;
+        for start in (0..tile.rows).step_by(self.rows_at_once as usize) {
+            let row = first + self.row + start;
+            let size = select(row.lt(self.source.rows), CHUNK_BYTES, 0);
+            let from: GlobalPointer = self.source.at(row, self.column);
+            cp_async_cg_shared_global_16(Pointer::new(to).plus(start * PANEL_ROW_BYTES), from, size);
+        }
+    }
+}
+
+/// A plain array of 32-bit `T` in shared memory.
+#[derive(Clone, Copy)]
+pub struct SharedVector<T> {
+    origin: U32,
+    of: PhantomData<T>,
+}
+
+impl<T: Type> SharedVector<T> {
+    #[track_caller]
+    pub fn new(length: u32) -> SharedVector<T> {
+        SharedVector { origin: allocate(length * T::BYTES, CHUNK_BYTES), of: PhantomData }
+    }
+
+    /// The element `constant` after `index`. The constant becomes the instruction's offset.
+    #[track_caller]
+    fn at(&self, index: U32, constant: u32) -> SharedPointer {
+        Pointer::new(self.origin + index * T::BYTES).plus(constant * T::BYTES)
+    }
+
+    #[track_caller]
+    pub fn load(&self, index: U32, constant: u32) -> Value<T> {
+        ld_shared(self.at(index, constant))
+    }
+
+    #[track_caller]
+    pub fn store(&self, index: U32, constant: u32, value: Value<T>) {
+        st_shared(self.at(index, constant), value);
+    }
+}

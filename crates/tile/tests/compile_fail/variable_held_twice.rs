@@ -1,0 +1,8 @@
+use tile::prelude::*;
+
+fn warp(sum: Var<f32>) {
+    let old = sum;
+    let new = sum.get();
+}
+
+fn main() {}

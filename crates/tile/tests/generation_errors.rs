@@ -1,0 +1,241 @@
+//! What Rust's compiler cannot see is found while generating, at the author's line.
+
+use tile::prelude::*;
+
+const OPTIONS: Options = Options { target: ptx::Target::SM_80, threads: 128, blocks_per_processor: None };
+
+fn error(body: impl FnOnce()) -> BuildError {
+    tile::build("wrong", OPTIONS, body).expect_err("an error")
+}
+
+fn wrong(body: impl FnOnce()) -> String {
+    error(body).message
+}
+
+#[test]
+fn value_handed_to_the_next_pass() {
+    let message = wrong(|| {
+        let x = Slice::<f32>::parameter("x");
+        let mut sum = F32::from(0.0);
+        for_each(U32::from(0)..parameter::<u32>("n"), |i| {
+            sum = sum + x.load(i);
+        });
+    });
+    assert_eq!(message, "this value was made by the previous pass of the loop");
+}
+
+#[test]
+fn operand_handed_to_the_next_pass() {
+    let message = wrong(|| {
+        let values = SharedTile::<F16>::new("values", 64, 64);
+        let (scores, mut output) = (Accumulator::zero("scores", 64), Accumulator::zero("output", 64));
+        let mut weights = scores.to::<F16>("weights");
+        for_each(U32::from(0)..parameter::<u32>("tiles"), |_| {
+            mma_add(&mut output, &weights, values.view());
+            weights = scores.to("weights");
+        });
+    });
+    assert_eq!(message, "this value was made by the previous pass of the loop");
+}
+
+/// Both lines, the loop and the cure: what an author needs.
+#[test]
+fn value_used_after_the_loop() {
+    let line = line!();
+    let error = error(|| {
+        let x = Slice::<f32>::parameter("x");
+        let mut last = F32::from(0.0);
+        for_each(U32::from(0)..parameter::<u32>("n"), |i| last = x.load(i));
+        x.store(0.into(), last);
+    });
+    assert_eq!(error.message, "this value was made inside a loop and is used after it");
+    assert_eq!((error.at.file(), error.at.line()), (file!(), line + 5));
+    let notes: Vec<_> = error.notes.iter().map(|note| (note.text.as_str(), note.at.map(|at| at.line()))).collect();
+    let expected = [
+        ("made here", Some(line + 4)),
+        ("inside this loop", Some(line + 4)),
+        ("keep it in a `Var` made before the loop", None),
+    ];
+    assert_eq!(notes, expected);
+    let shown = error.to_string();
+    assert!(shown.contains("x.store(0.into(), last);") && shown.contains("help: keep it in a `Var`"), "{shown}");
+}
+
+#[test]
+fn value_used_after_the_branch() {
+    let message = wrong(|| {
+        let x = Slice::<f32>::parameter("x");
+        let mut first = F32::from(0.0);
+        when(thread_index().lt(64), || first = x.load(thread_index()));
+        x.store(0.into(), first);
+    });
+    assert_eq!(message, "this value was made inside a branch and is used after it");
+}
+
+#[test]
+fn value_of_another_kernel() {
+    let mut smuggled = None;
+    tile::build("first", OPTIONS, || smuggled = Some(thread_index())).unwrap();
+    let message = wrong(|| when(smuggled.unwrap().lt(7), || {}));
+    assert_eq!(message, "this value belongs to another kernel");
+}
+
+#[test]
+fn register_without_a_kernel() {
+    let mut smuggled = None;
+    tile::build("first", OPTIONS, || smuggled = Some(thread_index())).unwrap();
+    let unwound = std::panic::catch_unwind(|| smuggled.unwrap() + 1).unwrap_err();
+    let error = unwound.downcast::<BuildError>().expect("a build error");
+    assert_eq!(error.message, "no kernel is under construction on this thread");
+}
+
+#[test]
+fn barrier_that_some_threads_miss() {
+    let message = wrong(|| when(thread_index().lt(64), barrier));
+    assert_eq!(message, "`bar.sync` needs every thread of the block, and this branch may split it");
+    let message = wrong(|| for_each(U32::from(0)..warp_index(), |_| barrier()));
+    assert_eq!(message, "`bar.sync` needs every thread of the block, and this loop may split it");
+}
+
+#[test]
+fn shuffle_that_some_lanes_miss() {
+    let message = wrong(|| {
+        when(lane_index().lt(7), || {
+            lane_index().shuffle_xor(1);
+        })
+    });
+    assert_eq!(message, "`shfl.sync` needs every thread of the warp, and this branch may split it");
+}
+
+#[test]
+fn branch_in_a_predicated_block() {
+    let message = wrong(|| predicated(lane_index().lt(7), || when(thread_index().lt(9), || {})));
+    assert_eq!(message, "a predicated block has branches inside");
+}
+
+fn ring(name: &str, stages: u32) -> CopyRing<F16> {
+    let k = Tensor::<F16>::parameter(name);
+    CopyRing::new(name, stages, 64, k.matrix(0.into(), 0.into(), 64.into(), 64))
+}
+
+fn tiles() -> std::ops::Range<U32> {
+    0.into()..parameter::<u32>("tiles")
+}
+
+#[test]
+fn stage_never_released() {
+    let line = line!();
+    let error = error(|| {
+        let keys = ring("keys", 2);
+        keys.start(0);
+        let _key = keys.wait();
+    });
+    assert_eq!(error.message, "this stage of ring `keys` is never released");
+    assert_eq!(error.at.line(), line + 4);
+}
+
+#[test]
+fn copy_never_waited_for() {
+    let message = wrong(|| ring("keys", 2).start(0));
+    assert_eq!(message, "this copy of ring `keys` is never waited for");
+}
+
+#[test]
+fn tiles_never_used() {
+    let message = wrong(|| {
+        let keys = ring("keys", 2);
+        let _tiles = begin(&[&keys], tiles());
+    });
+    assert_eq!(message, "the tiles of these rings are never used");
+}
+
+#[test]
+fn two_tiles_in_one_pass() {
+    let message = wrong(|| {
+        let keys = ring("keys", 2);
+        for_each(begin(&[&keys], tiles()), |_| {
+            keys.next().release();
+            keys.next().release();
+        });
+    });
+    assert_eq!(message, "one pass takes 2 tiles of ring `keys`, expected one");
+}
+
+#[test]
+fn ring_without_tiles() {
+    let message = wrong(|| ring("keys", 1).next().release());
+    assert_eq!(message, "ring `keys` does not know its tiles");
+    let message = wrong(|| ring("keys", 2).next().release());
+    assert_eq!(message, "ring `keys` has no copy in flight to wait for");
+}
+
+#[test]
+fn ring_without_a_free_stage() {
+    let message = wrong(|| {
+        let keys = ring("keys", 2);
+        (0..2).for_each(|tile| keys.start(tile));
+        let key = keys.wait();
+        keys.start(2);
+        key.release();
+    });
+    assert_eq!(message, "ring `keys` has no free stage of 2");
+}
+
+/// A group that is older in the first pass than in the others: no constant is right for its wait.
+#[test]
+fn wait_counts_that_differ_between_passes() {
+    let message = wrong(|| {
+        let (keys, values) = (ring("keys", 3), ring("values", 3));
+        let (keys_begun, values_begun) = (begin(&[&keys], tiles()), begin(&[&values], 0.into()..7.into()));
+        for_each(keys_begun, |_| {
+            keys.next().release();
+            values.next().release();
+        });
+        drop(values_begun);
+    });
+    assert_eq!(message, "the loop body does not leave a pipeline as it found it");
+}
+
+#[test]
+fn copy_started_in_a_branch_and_waited_for_outside() {
+    let message = wrong(|| {
+        let keys = ring("keys", 2);
+        when(block_index(0).eq(0), || keys.start(0));
+        keys.wait().release();
+    });
+    assert_eq!(message, "the branch does not leave a pipeline as it found it");
+}
+
+#[test]
+fn shapes_that_do_not_fit() {
+    let message = wrong(|| {
+        let tile = SharedTile::<F16>::new("keys", 64, 128);
+        let query = SharedTile::<F16>::new("queries", 16, 64).view().load();
+        let mut scores = Accumulator::new("scores", 64);
+        mma(&mut scores, &query, tile.transposed());
+    });
+    assert_eq!(message, "shapes do not fit: rows×64 = rows×64 · 128×64");
+    let message = wrong(|| {
+        SharedTile::<F16>::new("odd", 12, 64);
+    });
+    assert_eq!(message, "tile `odd` is 12×64: expected rows in eights, columns in 64s");
+}
+
+#[test]
+fn shared_memory_taken_in_a_loop() {
+    let message = wrong(|| {
+        for_each(U32::from(0)..parameter::<u32>("n"), |_| {
+            SharedVector::<f32>::new(32);
+        })
+    });
+    assert_eq!(message, "shared memory is allocated once, before loops and branches");
+}
+
+#[test]
+fn parameter_declared_twice() {
+    let message = wrong(|| {
+        parameter::<u32>("n");
+        parameter::<u64>("n");
+    });
+    assert_eq!(message, "parameter `n` is declared twice");
+}

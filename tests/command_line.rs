@@ -1,0 +1,125 @@
+//! The command line as a user meets it: exit codes, help, errors, JSON.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn veriflash(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_veriflash"));
+    command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).env("NO_COLOR", "1");
+    command.output().expect("the binary runs")
+}
+
+fn exit(output: &Output) -> i32 {
+    output.status.code().expect("it was not killed")
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// A case in a folder that vanishes with it.
+fn case(name: &str, content: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join(name);
+    std::fs::write(&path, content).expect("the case is written");
+    (folder, path)
+}
+
+fn shown(path: &Path) -> &str {
+    path.to_str().expect("a readable path")
+}
+
+const HEAD: &str =
+    "//@ [[launch]]\n//@ grid = [1, 1, 1]\n//@ block = [32, 1, 1]\n.version 7.0\n.target sm_80\n.address_size 64\n";
+
+#[test]
+fn every_command_has_help_with_examples() {
+    for command in ["prove", "sanitize", "run", "ptx", "filetests", "explain", "doctor", "verify"] {
+        let output = veriflash(&[command, "--help"]);
+        assert_eq!(exit(&output), 0, "{command}");
+        assert!(text(&output).contains("Examples:\n  veriflash "), "{command} shows no example:\n{}", text(&output));
+    }
+}
+
+#[test]
+fn a_clean_kernel_exits_0_and_a_finding_1() {
+    let (_folder, path) = case("clean.ptx", &format!("{HEAD}.entry k() {{ ret; }}\n"));
+    let clean = veriflash(&["sanitize", shown(&path)]);
+    assert_eq!(exit(&clean), 0, "{}", text(&clean));
+    let found = veriflash(&["sanitize", "filetests/fail/missing-wait/never_waited.ptx"]);
+    assert_eq!(exit(&found), 1, "{}", text(&found));
+    assert!(text(&found).contains("error[missing-wait]"), "{}", text(&found));
+}
+
+#[test]
+fn bad_input_exits_2_with_place_and_advice() {
+    let missing = veriflash(&["sanitize", "no/such/file.ptx"]);
+    assert_eq!(exit(&missing), 2, "{}", text(&missing));
+    assert!(text(&missing).contains("no/such/file.ptx"), "{}", text(&missing));
+    let (_folder, path) =
+        case("wrong.ptx", &format!("{HEAD}.entry k() {{ .reg .b32 %r1; add.u32 %r1, %r2, 1; ret; }}\n"));
+    let wrong = veriflash(&["sanitize", shown(&path)]);
+    assert_eq!(exit(&wrong), 2, "{}", text(&wrong));
+    assert!(text(&wrong).contains("wrong.ptx:7"), "{}", text(&wrong));
+    assert!(text(&wrong).contains("did you mean"), "{}", text(&wrong));
+}
+
+#[test]
+fn an_unknown_form_exits_3_with_its_name() {
+    let (_folder, path) = case("unknown.ptx", &format!("{HEAD}.entry k() {{ nanosleep.u32 20; ret; }}\n"));
+    let output = veriflash(&["sanitize", shown(&path)]);
+    assert_eq!(exit(&output), 3, "{}", text(&output));
+    assert!(text(&output).contains("nanosleep.u32"), "{}", text(&output));
+}
+
+#[test]
+fn an_endless_kernel_ends_at_the_budget() {
+    let (_folder, path) = case("endless.ptx", &format!("{HEAD}.entry k() {{ again: bra again; }}\n"));
+    let output = veriflash(&["sanitize", shown(&path), "--budget", "10000"]);
+    assert_eq!(exit(&output), 1, "{}", text(&output));
+    assert!(text(&output).contains("did not end within 10000 instructions"), "{}", text(&output));
+}
+
+#[test]
+fn an_allocation_bomb_is_refused() {
+    let bomb = format!(
+        "//@ [buffer.x]\n//@ type = \"u8\"\n//@ shape = [1000000, 1000000, 1000000]\n{HEAD}.entry k() {{ ret; }}\n"
+    );
+    let (_folder, path) = case("bomb.ptx", &bomb);
+    let output = veriflash(&["run", shown(&path)]);
+    assert_eq!(exit(&output), 2, "{}", text(&output));
+    assert!(text(&output).contains("more than the limit"), "{}", text(&output));
+}
+
+#[test]
+fn a_missing_gpu_is_a_sentence() {
+    let output = veriflash(&["run", "--problem", "B1 H1 S1 D64", "--backend", "cuda"]);
+    assert!([0, 4].contains(&exit(&output)), "{}", text(&output));
+    assert!(!text(&output).contains("panicked"), "{}", text(&output));
+}
+
+#[test]
+fn what_ptx_prints_is_a_complete_case() {
+    let printed = veriflash(&["ptx", "--problem", "B1 H1 Sq5 Sk70 D64 causal"]);
+    assert_eq!(exit(&printed), 0, "{}", text(&printed));
+    let (_folder, path) = case("kernel.ptx", &String::from_utf8_lossy(&printed.stdout));
+    let output = veriflash(&["sanitize", shown(&path), "--seeds", "1"]);
+    assert_eq!(exit(&output), 0, "{}", text(&output));
+}
+
+#[test]
+fn flags_build_a_recipe() {
+    let body = ".version 7.0\n.target sm_80\n.address_size 64\n.entry k(.param .u64 x, .param .u32 n) { ret; }\n";
+    let (_folder, path) = case("plain.ptx", body);
+    let flags = ["--grid", "ceil_div(n,32)", "--block", "32", "--arg", "x=f32[64]:normal(1.0)", "--arg", "n=u32:64"];
+    let output = veriflash(&[&["run", shown(&path)][..], &flags].concat());
+    assert_eq!(exit(&output), 0, "{}", text(&output));
+    assert!(text(&output).contains("grid 2x1x1, block 32x1x1"), "{}", text(&output));
+}
+
+#[test]
+fn json_has_the_documented_shape() {
+    let output = veriflash(&["sanitize", "filetests/fail/missing-wait/never_waited.ptx", "--format", "json"]);
+    assert_eq!(exit(&output), 1);
+    insta::assert_snapshot!(String::from_utf8_lossy(&output.stdout));
+}

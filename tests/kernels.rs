@@ -1,0 +1,94 @@
+//! Our kernels on the emulator: right by the oracle's rule, silent under every schedule, and without a wait, group or
+//! barrier that could be left out.
+
+use attention::configs::CONFIGS;
+use attention::oracle::{Inputs, Oracle, Outputs};
+use attention::problem::{DType, Layout};
+use attention::visibility::MaskKind;
+use attention::{Problem, kernels};
+use emulator::{DEFAULT_SEEDS, Sanitized, sanitize};
+use launch::backend::Options;
+use launch::{Kernel, Memory};
+
+const MASKS: [MaskKind; 3] = [MaskKind::None, MaskKind::CausalBottomRight, MaskKind::CausalTopLeft];
+
+fn run(kernel: &Kernel) -> Sanitized {
+    let seeds: Vec<u64> = (0..DEFAULT_SEEDS).collect();
+    sanitize(kernel, &seeds, 0, Options::default().instruction_budget).unwrap()
+}
+
+fn halves(memory: &Memory, name: &str, elements: usize) -> Vec<u16> {
+    let bytes = &memory.buffer(name).unwrap().bytes;
+    bytes.chunks_exact(2).take(elements).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
+}
+
+fn floats(memory: &Memory, name: &str) -> Vec<f32> {
+    let bytes = &memory.buffer(name).unwrap().bytes;
+    bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
+}
+
+/// No finding, and the result that the oracle accepts, under every schedule.
+fn check(problem: &Problem) {
+    for config in &CONFIGS {
+        let sanitized = run(&kernels::kernel(problem, config).unwrap());
+        assert_eq!(sanitized.findings, vec![], "config {} {problem}", config.id);
+        for (seed, _, memory) in &sanitized.runs {
+            let input = |name, shape: attention::problem::Shape| halves(memory, name, shape.elements());
+            let [q, k, v] = [("q", problem.q_shape()), ("k", problem.k_shape()), ("v", problem.v_shape())]
+                .map(|(name, shape)| input(name, shape));
+            let inputs = Inputs::from_bits(problem, &q, &k, &v).unwrap();
+            let output = halves(memory, "o", problem.o_shape().elements());
+            let actual = Outputs::from_bits(problem, &output, &floats(memory, "lse")).unwrap();
+            let parity = Oracle::new(problem, &inputs).unwrap().judge(&actual).unwrap();
+            assert!(parity.passes(), "config {} {problem}, schedule {seed}: {parity:?}", config.id);
+        }
+    }
+}
+
+#[test]
+fn kernels_are_right_and_silent() {
+    for (queries, keys) in [(97, 161), (128, 128), (33, 33), (1, 1), (1, 130)] {
+        for mask in MASKS {
+            let builder = Problem::builder().batch(2).heads(2).kv_heads(1).queries(queries).keys(keys);
+            check(&builder.mask(mask).build().unwrap());
+        }
+    }
+}
+
+/// Rows that see no key are zeros with a log-sum-exp of −∞.
+#[test]
+fn rows_without_keys_are_zeros() {
+    for (queries, keys) in [(33, 0), (70, 5)] {
+        for mask in MASKS {
+            let builder = Problem::builder().batch(1).heads(1).queries(queries).keys(keys);
+            check(&builder.mask(mask).build().unwrap());
+        }
+    }
+}
+
+#[test]
+fn other_layouts_and_dtypes_are_right_too() {
+    for (layout, dtype) in [(Layout::Bshd, DType::F16), (Layout::Bhsd, DType::Bf16)] {
+        let builder = Problem::builder().batch(2).heads(4).kv_heads(2).queries(65).keys(100);
+        check(&builder.layout(layout).dtype(dtype).mask(MaskKind::CausalBottomRight).build().unwrap());
+    }
+}
+
+/// Whatever is left out is found: nothing orders without need.
+#[test]
+fn every_wait_group_and_barrier_is_needed() {
+    let builder = Problem::builder().batch(1).heads(1).queries(64).keys(192);
+    let problem = builder.mask(MaskKind::CausalBottomRight).build().unwrap();
+    for config in &CONFIGS {
+        let text = kernels::kernel(&problem, config).unwrap().parsed.source.text;
+        let orders = |line: &str| ["bar.sync", "cp.async.wait", "cp.async.commit"].iter().any(|op| line.contains(op));
+        let ordering: Vec<usize> = (0..).zip(text.lines()).filter(|(_, line)| orders(line)).map(|(at, _)| at).collect();
+        assert!(!ordering.is_empty());
+        for left_out in ordering {
+            let kept = (0..).zip(text.lines()).filter(|(at, _)| *at != left_out).map(|(_, line)| line);
+            let weakened = Kernel::parse("weakened.ptx", &kept.collect::<Vec<_>>().join("\n")).unwrap();
+            let findings = run(&weakened).findings;
+            assert!(!findings.is_empty(), "config {}: line {} is not missed", config.id, left_out + 1);
+        }
+    }
+}
