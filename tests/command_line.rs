@@ -77,7 +77,7 @@ fn an_endless_kernel_ends_at_the_budget() {
     let (_folder, path) = case("endless.ptx", &format!("{HEAD}.entry k() {{ again: bra again; }}\n"));
     let output = veriflash(&["sanitize", shown(&path), "--budget", "10000"]);
     assert_eq!(exit(&output), 1, "{}", text(&output));
-    assert!(text(&output).contains("did not end within 10000 instructions"), "{}", text(&output));
+    assert!(text(&output).contains("does not end within 10000 instructions"), "{}", text(&output));
 }
 
 #[test]
