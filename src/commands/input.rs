@@ -42,40 +42,38 @@ pub struct Input {
     built_in: BuiltIn,
 
     /// An argument: `x=bf16[1024,128]:normal(1.0)` is a buffer, `n=u32:1024` a number; in the order of the parameters
-    #[arg(long = "arg", value_name = "NAME=TYPE…")]
+    #[arg(long = "arg", value_name = "NAME=TYPE…", conflicts_with = "problem")]
     args: Vec<String>,
 
     /// Blocks, such as `8` or `8,2,1`, one unless given; expressions may use the names of `--arg`
-    #[arg(long)]
+    #[arg(long, conflicts_with = "problem")]
     grid: Option<String>,
 
     /// Threads per block, such as `128` or `32,4,1`, one unless given
-    #[arg(long)]
+    #[arg(long, conflicts_with = "problem")]
     block: Option<String>,
 
     /// Dynamic shared memory in bytes
-    #[arg(long)]
+    #[arg(long, conflicts_with = "problem")]
     shared: Option<String>,
 
     /// The entry to launch; not needed when the module has one
-    #[arg(long)]
+    #[arg(long, conflicts_with = "problem")]
     entry: Option<String>,
 }
 
 impl Input {
-    /// The command that does the same again.
+    /// The command line that names this kernel again.
     pub fn repeat(&self, command: &str) -> String {
-        let mut words = vec!["veriflash".into(), command.into()];
-        words.extend(self.file.iter().map(|file| quoted(&file.display().to_string())));
-        if let (None, Some(problem)) = (&self.file, &self.built_in.problem) {
-            let problem = problem.to_string();
-            words.push(format!("--problem {} --config {}", quoted(&problem), self.built_in.config));
+        let mut words = vec!["veriflash".to_string(), command.to_string()];
+        words.extend(self.file.as_ref().map(|file| quoted(&file.display().to_string())));
+        if let Some(problem) = &self.built_in.problem {
+            words.push(format!("--problem {} --config {}", quoted(&problem.to_string()), self.built_in.config));
         }
-        let flags = [("grid", &self.grid), ("block", &self.block), ("shared", &self.shared), ("entry", &self.entry)];
-        for (name, value) in flags {
-            words.extend(value.iter().map(|value| format!("--{name} {}", quoted(value))));
-        }
-        words.extend(self.args.iter().map(|arg| format!("--arg {}", quoted(arg))));
+        let single = [("entry", &self.entry), ("grid", &self.grid), ("block", &self.block), ("shared", &self.shared)];
+        let single = single.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?)));
+        let flags = single.chain(self.args.iter().map(|value| ("arg", value)));
+        words.extend(flags.map(|(flag, value)| format!("--{flag} {}", quoted(value))));
         words.join(" ")
     }
 
@@ -104,7 +102,7 @@ impl Input {
 }
 
 /// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./,=:".contains(letter);
     if word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
