@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn veriflash(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_veriflash"));
@@ -107,6 +107,17 @@ fn the_command_that_repeats_a_finding_does() {
     let line = format!("'{}' {command}", env!("CARGO_BIN_EXE_veriflash"));
     let again = Command::new("sh").args(["-c", &line]).env("NO_COLOR", "1").output().expect("a shell");
     assert_eq!((exit(&again), text(&again)), (1, report));
+}
+
+#[test]
+fn a_finding_that_nobody_reads_is_no_pass() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_veriflash"));
+    command.args(["sanitize", "filetests/fail/missing-wait/never_waited.ptx"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert!([1, 4].contains(&exit(&output)), "{:?}", output.status);
+    assert_eq!(text(&output), "");
 }
 
 #[test]
