@@ -133,7 +133,7 @@ fn an_endless_kernel_ends_at_the_budget() {
     let (_folder, path) = case("endless.ptx", &format!("{HEAD}.entry k() {{ again: bra again; }}\n"));
     let output = veriflash(&["sanitize", shown(&path), "--budget", "10000"]);
     assert_eq!(exit(&output), 1, "{}", text(&output));
-    assert!(text(&output).contains("did not end within 10000 instructions"), "{}", text(&output));
+    assert!(text(&output).contains("does not end within 10000 instructions"), "{}", text(&output));
 }
 
 #[test]
@@ -171,13 +171,6 @@ fn flags_build_a_recipe() {
     let output = veriflash(&[&["run", shown(&path)][..], &flags].concat());
     assert_eq!(exit(&output), 0, "{}", text(&output));
     assert!(text(&output).contains("grid 2x1x1, block 32x1x1"), "{}", text(&output));
-}
-
-#[test]
-fn json_of_findings() {
-    let output = veriflash(&["sanitize", "filetests/fail/missing-wait/never_waited.ptx", "--format", "json"]);
-    assert_eq!(exit(&output), 1);
-    insta::assert_snapshot!(String::from_utf8_lossy(&output.stdout));
 }
 
 /// Words for values, and one element for a list: what a reader of the JSON may rely on, on every machine.

@@ -63,17 +63,19 @@ pub struct Input {
 }
 
 impl Input {
-    /// The command line that names this kernel again.
+    /// The command that does the same again.
     pub fn repeat(&self, command: &str) -> String {
-        let mut words = vec!["veriflash".to_string(), command.to_string()];
-        words.extend(self.file.as_ref().map(|file| quoted(&file.display().to_string())));
-        if let Some(problem) = &self.built_in.problem {
-            words.push(format!("--problem {} --config {}", quoted(&problem.to_string()), self.built_in.config));
+        let mut words = vec!["veriflash".into(), command.into()];
+        words.extend(self.file.iter().map(|file| quoted(&file.display().to_string())));
+        if let (None, Some(problem)) = (&self.file, &self.built_in.problem) {
+            let problem = problem.to_string();
+            words.push(format!("--problem {} --config {}", quoted(&problem), self.built_in.config));
         }
-        let single = [("entry", &self.entry), ("grid", &self.grid), ("block", &self.block), ("shared", &self.shared)];
-        let single = single.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?)));
-        let flags = single.chain(self.args.iter().map(|value| ("arg", value)));
-        words.extend(flags.map(|(flag, value)| format!("--{flag} {}", quoted(value))));
+        let flags = [("grid", &self.grid), ("block", &self.block), ("shared", &self.shared), ("entry", &self.entry)];
+        for (name, value) in flags {
+            words.extend(value.iter().map(|value| format!("--{name} {}", quoted(value))));
+        }
+        words.extend(self.args.iter().map(|arg| format!("--arg {}", quoted(arg))));
         words.join(" ")
     }
 
@@ -103,6 +105,26 @@ impl Input {
 
 /// A word as a shell reads it back.
 pub fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "-_./=:,".contains(letter);
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./,=:".contains(letter);
     if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_repeats_a_run_has_its_flags() {
+        let flags = |args: &[&str]| Input {
+            file: Some("a b.ptx".into()),
+            built_in: BuiltIn { problem: None, config: 1 },
+            args: args.iter().map(ToString::to_string).collect(),
+            grid: Some("8,2,1".into()),
+            block: None,
+            shared: None,
+            entry: None,
+        };
+        assert_eq!(flags(&["n=u32:4"]).repeat("run"), "veriflash run 'a b.ptx' --grid 8,2,1 --arg n=u32:4");
+        assert_eq!(flags(&["x=f32[4]"]).repeat("run"), "veriflash run 'a b.ptx' --grid 8,2,1 --arg 'x=f32[4]'");
+    }
 }

@@ -46,11 +46,23 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
             print_json("sanitize", verdict(findings), exit, json!({ "findings": findings_json(findings) }));
         }
         Format::Text => {
-            print_findings(&kernel, findings, &arguments.input.repeat("sanitize"));
+            print_findings(&kernel, findings, &repeat(arguments));
             let seen = sanitized.runs.iter().flat_map(|(_, run, _)| &run.witness);
-            let launches: u64 = seen.map(|witness| u64::from(witness.count)).sum();
-            println!("{} findings; {launches} launches ran under {} schedules", findings.len(), seeds.len());
+            let launches = counted(seen.map(|witness| u64::from(witness.count)).sum(), "launch", "launches");
+            let schedules = counted(seeds.len() as u64, "schedule", "schedules");
+            println!("{}; {launches} ran under {schedules}", counted(findings.len() as u64, "finding", "findings"));
         }
     }
     Ok(exit)
+}
+
+/// The command that runs under the same budget again.
+fn repeat(arguments: &Arguments) -> String {
+    let command = arguments.input.repeat("sanitize");
+    let budget = arguments.budget;
+    if budget == Options::default().instruction_budget { command } else { format!("{command} --budget {budget}") }
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
