@@ -63,19 +63,17 @@ pub struct Input {
 }
 
 impl Input {
-    /// The command that does the same again.
+    /// The command line that names this kernel again.
     pub fn repeat(&self, command: &str) -> String {
-        let mut words = vec!["veriflash".into(), command.into()];
-        words.extend(self.file.iter().map(|file| quoted(&file.display().to_string())));
-        if let (None, Some(problem)) = (&self.file, &self.built_in.problem) {
-            let problem = problem.to_string();
-            words.push(format!("--problem {} --config {}", quoted(&problem), self.built_in.config));
+        let mut words = vec!["veriflash".to_string(), command.to_string()];
+        words.extend(self.file.as_ref().map(|file| quoted(&file.display().to_string())));
+        if let Some(problem) = &self.built_in.problem {
+            words.push(format!("--problem {} --config {}", quoted(&problem.to_string()), self.built_in.config));
         }
-        let flags = [("grid", &self.grid), ("block", &self.block), ("shared", &self.shared), ("entry", &self.entry)];
-        for (name, value) in flags {
-            words.extend(value.iter().map(|value| format!("--{name} {}", quoted(value))));
-        }
-        words.extend(self.args.iter().map(|arg| format!("--arg {}", quoted(arg))));
+        let single = [("entry", &self.entry), ("grid", &self.grid), ("block", &self.block), ("shared", &self.shared)];
+        let single = single.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?)));
+        let flags = single.chain(self.args.iter().map(|value| ("arg", value)));
+        words.extend(flags.map(|(flag, value)| format!("--{flag} {}", quoted(value))));
         words.join(" ")
     }
 

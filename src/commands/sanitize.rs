@@ -46,23 +46,29 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
             print_json("sanitize", verdict(findings), exit, json!({ "findings": findings_json(findings) }));
         }
         Format::Text => {
-            print_findings(&kernel, findings, &repeat(arguments));
+            print_findings(&kernel, findings, &arguments.repeat());
             let seen = sanitized.runs.iter().flat_map(|(_, run, _)| &run.witness);
-            let launches = counted(seen.map(|witness| u64::from(witness.count)).sum(), "launch", "launches");
-            let schedules = counted(seeds.len() as u64, "schedule", "schedules");
-            println!("{}; {launches} ran under {schedules}", counted(findings.len() as u64, "finding", "findings"));
+            let launches: u64 = seen.map(|witness| u64::from(witness.count)).sum();
+            let (launches, schedules) =
+                (counted(launches, "launch", "es"), counted(seeds.len() as u64, "schedule", "s"));
+            println!("{}; {launches} ran under {schedules}", counted(findings.len() as u64, "finding", "s"));
         }
     }
     Ok(exit)
 }
 
-/// The command that runs under the same budget again.
-fn repeat(arguments: &Arguments) -> String {
-    let command = arguments.input.repeat("sanitize");
-    let budget = arguments.budget;
-    if budget == Options::default().instruction_budget { command } else { format!("{command} --budget {budget}") }
+impl Arguments {
+    /// The command that does the same again, up to the seed.
+    fn repeat(&self) -> String {
+        let repeat = self.input.repeat("sanitize");
+        match self.budget == Options::default().instruction_budget {
+            true => repeat,
+            false => format!("{repeat} --budget {}", self.budget),
+        }
+    }
 }
 
-fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+/// `1 finding`, `2 findings`.
+fn counted(count: u64, one: &str, ending: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { ending })
 }
