@@ -77,6 +77,9 @@ impl Exit {
             Exit::Undecided
         } else if is_unsupported(error) {
             Exit::Unsupported
+        } else if let Some(cuda::Error::ContextLost { .. }) = error.downcast_ref() {
+            // The kernel did something that the GPU stops: a fault of the kernel, not of what we read.
+            Exit::Findings
         } else {
             Exit::BadInput
         }
@@ -90,10 +93,9 @@ fn is_undecided(error: &anyhow::Error) -> bool {
 }
 
 fn is_unsupported(error: &anyhow::Error) -> bool {
-    match error.downcast_ref() {
-        Some(emulator::Error::Unsupported { .. } | emulator::Error::Feature(_)) => true,
-        _ => diagnostics(error).is_some_and(::ptx::Diagnostics::only_unsupported),
-    }
+    matches!(error.downcast_ref(), Some(emulator::Error::Unsupported { .. } | emulator::Error::Feature(_)))
+        || matches!(error.downcast_ref(), Some(cuda::Error::Unsupported(_)))
+        || diagnostics(error).is_some_and(::ptx::Diagnostics::only_unsupported)
 }
 
 /// What is wrong with the PTX, whichever crate read it.
@@ -140,9 +142,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_somebody_stopped_is_not_bad_input() {
+    fn only_bad_input_is_called_bad_input() {
         assert_eq!(Exit::of(&lab::Error::Interrupted.into()), Exit::Undecided);
         assert_eq!(Exit::of(&cuda::Error::NoGpu.into()), Exit::Undecided);
+        assert_eq!(Exit::of(&cuda::Error::Unsupported("clusters").into()), Exit::Unsupported);
+        let (place, name, text) = ("launch".into(), "CUDA_ERROR_ILLEGAL_ADDRESS".into(), String::new());
+        assert_eq!(Exit::of(&cuda::Error::ContextLost { place, name, text }.into()), Exit::Findings);
         assert_eq!(Exit::of(&anyhow::anyhow!("no such file")), Exit::BadInput);
     }
 }
