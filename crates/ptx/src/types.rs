@@ -36,7 +36,7 @@ macro_rules! spelled {
 spelled! {
     /// A scalar type of an instruction, a register or a variable.
     Type {
-        Pred "pred", B8 "b8", B16 "b16", B32 "b32", B64 "b64", B128 "b128",
+        Pred "pred", B1 "b1", U4 "u4", S4 "s4", B8 "b8", B16 "b16", B32 "b32", B64 "b64", B128 "b128",
         U8 "u8", U16 "u16", U32 "u32", U64 "u64", S8 "s8", S16 "s16", S32 "s32", S64 "s64",
         F16 "f16", F16x2 "f16x2", Bf16 "bf16", Bf16x2 "bf16x2", Tf32 "tf32",
         E4m3 "e4m3", E5m2 "e5m2", F32 "f32", F64 "f64",
@@ -51,7 +51,8 @@ spelled! {
 impl Type {
     pub const fn bits(self) -> u32 {
         match self {
-            Type::Pred => 1,
+            Type::Pred | Type::B1 => 1,
+            Type::U4 | Type::S4 => 4,
             Type::B8 | Type::U8 | Type::S8 | Type::E4m3 | Type::E5m2 => 8,
             Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::Bf16 => 16,
             Type::B32 | Type::U32 | Type::S32 | Type::F16x2 | Type::Bf16x2 | Type::Tf32 | Type::F32 => 32,
@@ -78,6 +79,16 @@ impl Type {
 
     pub const fn is_float(self) -> bool {
         matches!(self, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2 | Type::Tf32 | Type::F32 | Type::F64)
+    }
+
+    /// The type of the registers that hold elements of a matrix: narrow ones share a register.
+    pub const fn packed(self) -> Type {
+        match self {
+            Type::F16 => Type::F16x2,
+            Type::Bf16 => Type::Bf16x2,
+            Type::B1 | Type::U4 | Type::S4 | Type::U8 | Type::S8 | Type::E4m3 | Type::E5m2 => Type::B32,
+            other => other,
+        }
     }
 
     /// The type twice as wide, as `mul.wide` returns it.

@@ -51,8 +51,10 @@ pub fn function(parsed: &Parsed, index: usize, errors: &mut Errors) {
 
 fn is_zero(tuning: &Tuning) -> bool {
     match tuning {
-        Tuning::MaxThreads(sizes) | Tuning::RequiredThreads(sizes) => sizes.contains(&0),
-        Tuning::MinBlocksPerProcessor(_) | Tuning::MaxRegisters(_) => false,
+        Tuning::MaxThreads(sizes) | Tuning::RequiredThreads(sizes) | Tuning::RequiredCluster(sizes) => {
+            sizes.contains(&0)
+        }
+        _ => false,
     }
 }
 
@@ -72,8 +74,13 @@ fn variable(variable: &Variable, place: Span, errors: &mut Errors) {
     if variable.init.len() > room {
         fail(format!("`{name}` has {room} elements and {} initial values", variable.init.len()), "too many values");
     }
-    if let Some(error) = variable.init.iter().find_map(|value| check_constant(*value, variable.ty).err()) {
-        fail(error.to_string(), "this initial value");
+    let wrong = |value: &Initial| match value {
+        Initial::Value(value) => check_constant(*value, variable.ty).err().map(|error| error.to_string()),
+        Initial::Address { .. } if variable.ty.bits() == 64 && !variable.ty.is_float() => None,
+        Initial::Address { .. } => Some(format!("an address does not fit `{}`: expected 64 bits", variable.ty)),
+    };
+    if let Some(message) = variable.init.iter().find_map(wrong) {
+        fail(message, "this initial value");
     }
 }
 
@@ -116,7 +123,7 @@ fn never_written(name: &str, place: Span) -> Diagnostic {
 /// The registers in operands that are `wanted`, with the operand's number.
 /// An address reads its base, whatever is done to the memory there.
 fn registers(instruction: &Instruction, wanted: fn(&OperandSpec) -> bool, mut found: impl FnMut(RegisterId, usize)) {
-    let operands = instruction.form.operands.all.iter().zip(&instruction.operands).enumerate();
+    let operands = instruction.specified().enumerate();
     for (index, (_, operand)) in operands.filter(|(_, (spec, _))| wanted(spec)) {
         named(operand, &mut |register| found(register, index));
     }
@@ -125,7 +132,7 @@ fn registers(instruction: &Instruction, wanted: fn(&OperandSpec) -> bool, mut fo
 fn named(operand: &Operand, found: &mut impl FnMut(RegisterId)) {
     match operand {
         Operand::Register(id) | Operand::Not(id) => found(*id),
-        Operand::Vector(parts) => parts.iter().for_each(|part| named(part, found)),
+        Operand::Vector(parts) | Operand::Arguments(parts) => parts.iter().for_each(|part| named(part, found)),
         Operand::Pair(first, second) => {
             named(first, found);
             named(second, found);

@@ -2,7 +2,9 @@
 
 use super::{Errors, Site};
 use crate::diagnostic::Diagnostic;
+use crate::ir::Operand;
 use crate::parser::Parsed;
+use crate::special;
 use crate::types::{Target, Version};
 
 /// The first PTX version that knows a target. PTX ISA, "Release notes".
@@ -38,7 +40,12 @@ pub fn module(parsed: &Parsed, errors: &mut Errors) {
 pub fn instruction(site: &Site, errors: &mut Errors) {
     let form = site.instruction.form;
     let modifiers = form.spelling.needs(&site.instruction.modifiers);
-    let missing = [(form.version, form.target)].into_iter().chain(modifiers).find_map(|needs| missing(site, needs));
+    let special = site.instruction.operands.iter().filter_map(|operand| match operand {
+        Operand::Special(name) => special::needs(name),
+        _ => None,
+    });
+    let needs = [(form.version, form.target)].into_iter().chain(modifiers).chain(special);
+    let missing = { needs }.find_map(|needs| missing(site, needs));
     if let Some((what, label)) = missing {
         errors.push(Diagnostic::new(format!("{} {what}", site.mnemonic()), site.spans.head, label));
     }

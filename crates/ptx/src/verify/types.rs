@@ -27,7 +27,7 @@ pub fn fitting(expected: Type, wider: bool) -> String {
 
 /// Types a register may be declared with; the others are of instructions alone. PTX ISA, "Restricted use".
 pub fn is_register_type(ty: Type) -> bool {
-    !matches!(ty, Type::Bf16 | Type::Bf16x2 | Type::Tf32 | Type::E4m3 | Type::E5m2)
+    !matches!(ty, Type::B1 | Type::U4 | Type::S4 | Type::Bf16 | Type::Bf16x2 | Type::Tf32 | Type::E4m3 | Type::E5m2)
 }
 
 /// Why a constant may not stand where `expected` is asked for.
