@@ -18,6 +18,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    end_quietly_when_nobody_reads();
     let arguments = Arguments::parse();
     match arguments.command.execute() {
         Ok(exit) => exit.into(),
@@ -26,4 +27,16 @@ fn main() -> ExitCode {
             commands::Exit::of(&error).into()
         }
     }
+}
+
+/// `print!` panics when the reader of a pipe is gone (`veriflash explain forms | head`): that is no failure of ours.
+fn end_quietly_when_nobody_reads() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = panic.payload().downcast_ref::<String>().map_or("", String::as_str);
+        if message.starts_with("failed printing to stdout") {
+            std::process::exit(commands::Exit::Clean as i32);
+        }
+        report(panic);
+    }));
 }

@@ -1,33 +1,42 @@
 //! One file per command.
 
+mod doctor;
 mod explain;
 mod filetests;
 mod input;
 mod output;
+mod prove;
 mod ptx;
 mod run;
 mod sanitize;
+mod verify;
 
 use annotate_snippets::Renderer;
 use std::process::ExitCode;
 
 #[derive(clap::Subcommand)]
 pub enum Command {
+    Prove(prove::Arguments),
     Sanitize(sanitize::Arguments),
     Run(run::Arguments),
     Ptx(ptx::Arguments),
     Explain(explain::Arguments),
     Filetests(filetests::Arguments),
+    Verify(verify::Arguments),
+    Doctor(doctor::Arguments),
 }
 
 impl Command {
     pub fn execute(self) -> anyhow::Result<Exit> {
         match self {
+            Command::Prove(arguments) => prove::execute(&arguments),
             Command::Sanitize(arguments) => sanitize::execute(&arguments),
             Command::Run(arguments) => run::execute(&arguments),
             Command::Ptx(arguments) => ptx::execute(&arguments),
             Command::Explain(arguments) => explain::execute(&arguments),
             Command::Filetests(arguments) => filetests::execute(&arguments),
+            Command::Verify(arguments) => verify::execute(&arguments),
+            Command::Doctor(arguments) => doctor::execute(&arguments),
         }
     }
 }

@@ -3,10 +3,12 @@
 use super::input::Input;
 use super::output::{Format, print_findings};
 use super::{BackendName, Exit};
+use attention::oracle::Parity;
+use lab::Case;
 use launch::backend::{Backend, Options, Run};
 use launch::{Kernel, Limits, Memory};
 
-/// Runs a kernel on the emulator or on a GPU and compares its buffers with what the recipe expects
+/// Runs a kernel on the emulator or on a GPU and compares its results with what the recipe expects
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  veriflash run kernel.ptx\n  veriflash run kernel.ptx --backend cuda\n  veriflash run kernel.ptx --seed 3                the fourth schedule"
@@ -51,9 +53,20 @@ fn on<B: Backend>(backend: &B, kernel: &Kernel, arguments: &Arguments, options: 
     print_run(&run);
     let failures = memory.failures(&resolved);
     failures.iter().for_each(|failure| println!("error: {failure}"));
+    let parity = parity(kernel, &memory)?;
+    let wrong = parity.as_ref().is_some_and(|parity| !parity.passes());
+    parity.iter().for_each(|parity| println!("against the float64 oracle: {parity}"));
     let expected = resolved.buffers.iter().filter(|buffer| buffer.expectation.is_some()).count();
     println!("{} findings, {} of {expected} expectations fail", run.findings.len(), failures.len());
-    Ok(Exit::of_findings(!run.findings.is_empty() || !failures.is_empty()))
+    Ok(Exit::of_findings(!run.findings.is_empty() || !failures.is_empty() || wrong))
+}
+
+/// A kernel whose recipe says that it computes attention is judged by the oracle.
+fn parity(kernel: &Kernel, memory: &Memory) -> anyhow::Result<Option<Parity>> {
+    match kernel.recipe.attention {
+        Some(_) => Ok(Some(Case::new(kernel.clone())?.judge(memory)?)),
+        None => Ok(None),
+    }
 }
 
 fn print_run(run: &Run) {

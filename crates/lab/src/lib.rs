@@ -1,1 +1,51 @@
 //! From a kernel to evidence: stages, packs, gates and reports.
+//!
+//! The one idea: a claim is a value that can only be constructed from the run that proves it. Every stage leaves a
+//! [`log`](stages::Log) of figures; its [`Outcome`] is derived from that log by the same code in [`prove`], which
+//! writes the [`Pack`], and in [`verify`], which does not believe it. Silence, a missing tool or a crashed run cannot
+//! become a pass.
+//!
+//! ```no_run
+//! use lab::{Request, VerifyOptions};
+//!
+//! let request = Request::standard("evidence")?;
+//! let pack = lab::prove(&request, &lab::Silent)?;
+//! println!("{}\n{}", pack.table(), pack.tally()); // …, 5 passed, 0 failed, 3 not run
+//! assert!(lab::verify(&pack.folder, &VerifyOptions::default())?.accepted());
+//! # Ok::<(), lab::Error>(())
+//! ```
+
+mod assembly;
+mod case;
+mod error;
+mod figures;
+mod gate;
+mod harness;
+mod machine;
+mod occupancy;
+mod outcome;
+mod pack;
+mod progress;
+mod prove;
+mod report;
+mod request;
+mod sass;
+pub mod stages;
+pub mod tools;
+mod verify;
+
+pub use case::Case;
+pub use error::Error;
+pub use gate::{Gate, GateResult};
+pub use outcome::{Outcome, State, Tally};
+pub use pack::Pack;
+pub use progress::{Progress, Silent};
+pub use prove::prove;
+pub use report::table;
+pub use request::{Request, Settings};
+pub use stages::Stage;
+pub use tools::{Tool, Toolbox};
+pub use verify::{Check, CheckResult, Verification, VerifyOptions, verify};
+
+/// The version of the files in a pack.
+pub const SCHEMA: u32 = 1;

@@ -37,6 +37,8 @@ pub enum Init {
     /// `poison`: [`Element::poison`] everywhere, and the bytes count as never written. The default.
     #[default]
     Poison,
+    /// `init = [1, 2]`: every element.
+    Values(Vec<Number>),
     /// `file = "x.bin"` (raw little-endian) or `"x.npy"`.
     File(String),
 }
@@ -82,9 +84,23 @@ impl Init {
         }
     }
 
-    /// The value with every expression evaluated.
-    pub(crate) fn resolve(&self, element: Element, names: &Names, spot: Spot) -> Result<resolved::Init, Fault> {
+    /// The value with every expression evaluated, for a buffer of `count` elements.
+    pub(crate) fn resolve(
+        &self,
+        element: Element,
+        count: u64,
+        names: &Names,
+        spot: Spot,
+    ) -> Result<resolved::Init, Fault> {
         Ok(match self {
+            Init::Values(values) if values.len() as u64 != count => {
+                let message = format!("`init` lists {} values: the buffer has {count} elements", values.len());
+                return Err(Fault::new(spot, message));
+            }
+            Init::Values(values) => {
+                let encode = |number: &Number| element.encode(number.evaluate(names)?).map_err(|m| Fault::new(spot, m));
+                resolved::Init::Values(values.iter().map(encode).collect::<Result<_, Fault>>()?)
+            }
             Init::Zeros => resolved::Init::Constant(0),
             Init::Ramp => resolved::Init::Ramp,
             Init::Poison => resolved::Init::Poison,
@@ -140,6 +156,7 @@ impl fmt::Display for Init {
             Init::Ramp => formatter.write_str("ramp"),
             Init::Const(value) => write!(formatter, "const({value})"),
             Init::Poison => formatter.write_str("poison"),
+            Init::Values(values) => write!(formatter, "{} values", values.len()),
             Init::File(path) => write!(formatter, "file({path})"),
         }
     }
@@ -169,6 +186,10 @@ fn generator(buffer: &resolved::Buffer, seed: u64) -> Box<dyn FnMut(usize) -> u6
     let element = buffer.element;
     match buffer.init {
         resolved::Init::Constant(bits) => Box::new(move |_| bits),
+        resolved::Init::Values(ref values) => {
+            let values = values.clone();
+            Box::new(move |index| values[index])
+        }
         resolved::Init::Ramp => {
             let value = move |index| Value::Integer((index as u128 % element.ramp_period()) as i128);
             Box::new(move |index| match element.is_float() {
@@ -206,6 +227,20 @@ mod tests {
         let first: Vec<u8> = bytes(Element::F32, 64, init.clone());
         insta::assert_snapshot!(crate::hash::hex(&first), @"e878e9cb9315c606c43da0770c488a340d47c8867d23121128c9738b7a457af8");
         assert_eq!(bytes(Element::F32, 64, init), first);
+    }
+
+    #[test]
+    fn lists_fill_in_order() {
+        let listed = bytes(Element::U16, 3, resolved::Init::Values(vec![7, 0xFFFF, 0x0102]));
+        assert_eq!(listed, [7, 0, 0xFF, 0xFF, 2, 1]);
+    }
+
+    #[test]
+    fn a_list_has_a_value_for_every_element() {
+        let init = Init::Values(vec![Number::Float(Float(1.0)); 3]);
+        let resolve = |count| init.resolve(Element::F32, count, &Names::default(), Spot::default());
+        assert_eq!(resolve(3).unwrap(), resolved::Init::Values(vec![0x3F80_0000; 3]));
+        insta::assert_snapshot!(resolve(4).unwrap_err().message, @"`init` lists 3 values: the buffer has 4 elements");
     }
 
     #[test]

@@ -45,6 +45,7 @@ fn print_buffer(text: &mut String, buffer: &Buffer) {
     line(text, "shape", integers(&buffer.shape));
     match &buffer.init {
         Init::File(path) => line(text, "file", quote(path)),
+        Init::Values(values) => line(text, "init", list(values.iter().map(number))),
         init => line(text, "init", quote(&init.to_string())),
     }
     match &buffer.expect {

@@ -81,16 +81,20 @@ fn buffer(name: &str, spot: Spot, item: Item) -> Result<Buffer, Fault> {
 fn init(table: &Table) -> Result<Init, Fault> {
     match (table.get("init"), table.get("file")) {
         (Some(_), Some(file)) => Err(file.fault(format!("{} has both `init` and `file`: remove one", table.name))),
+        (Some(init), None) if init.is_list() => Ok(Init::Values(numbers(init)?)),
         (Some(init), None) => Init::parse_at(init.string()?, init.content_spot()),
         (None, Some(file)) => Ok(Init::File(file.string()?.to_string())),
         (None, None) => Ok(Init::default()),
     }
 }
 
+fn numbers(item: Item) -> Result<Vec<Number>, Fault> {
+    item.list()?.into_iter().map(Item::number).collect()
+}
+
 fn expect(item: Item) -> Result<Expect, Fault> {
     if item.is_list() {
-        let numbers: Result<Vec<Number>, Fault> = item.list()?.into_iter().map(Item::number).collect();
-        return Ok(Expect::Values(numbers?));
+        return Ok(Expect::Values(numbers(item)?));
     }
     let text = item.string()?;
     let Some(digits) = text.strip_prefix("sha256:") else { return Ok(Expect::File(text.to_string())) };

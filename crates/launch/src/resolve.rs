@@ -104,11 +104,12 @@ fn resolve_buffer(buffer: &Buffer, names: &Names, left: u64, limits: &Limits) ->
     let count = shape.iter().try_fold(1u64, |product, length| product.checked_mul(*length));
     let bytes = count.and_then(|count| count.checked_mul(buffer.element.bytes() as u64));
     let bytes = bytes.filter(|bytes| *bytes <= left).ok_or_else(|| too_large(buffer, bytes, left, limits))?;
+    let elements = bytes / buffer.element.bytes() as u64;
     Ok(resolved::Buffer {
         name: buffer.name.clone(),
         element: buffer.element,
-        init: buffer.init.resolve(buffer.element, names, buffer.spot)?,
-        expectation: expectation(buffer, names, bytes / buffer.element.bytes() as u64)?,
+        init: buffer.init.resolve(buffer.element, elements, names, buffer.spot)?,
+        expectation: expectation(buffer, names, elements)?,
         shape,
         bytes,
     })

@@ -44,6 +44,8 @@ pub struct Buffer {
 pub enum Init {
     /// The same bits in every element.
     Constant(u64),
+    /// The bits of every element.
+    Values(Vec<u64>),
     /// Counting.
     Ramp,
     /// Random numbers.

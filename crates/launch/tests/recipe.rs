@@ -30,6 +30,10 @@ shape = ["n"]
 expect = "out.npy"
 expect_type = "f64"
 tolerance = "rel_l2(1e-3)"
+[buffer.list]
+type = "u32"
+shape = [3]
+init = [0xffffffff, "n", 7]
 [buffer.bits]
 type = "e4m3"
 shape = [4]
@@ -89,7 +93,7 @@ fn failure(from: &str, to: &str) -> String {
 #[test]
 fn the_whole_grammar_reads_back() {
     let recipe = Recipe::parse("kernel.toml", FULL).unwrap();
-    assert_eq!(recipe.buffers.len(), 5);
+    assert_eq!(recipe.buffers.len(), 6);
     assert_eq!(recipe.buffers[2].name, "odd name");
     assert_eq!(recipe.launches[0].args.len(), 10);
     let printed = recipe.to_toml();
@@ -103,7 +107,7 @@ fn the_whole_grammar_reads_back() {
 #[test]
 fn buffers_keep_the_order_of_the_text() {
     let names: Vec<_> = Recipe::parse("kernel.toml", FULL).unwrap().buffers.into_iter().map(|b| b.name).collect();
-    assert_eq!(names, ["x", "lookup", "odd name", "out", "bits"]);
+    assert_eq!(names, ["x", "lookup", "odd name", "out", "list", "bits"]);
 }
 
 #[test]

@@ -22,11 +22,7 @@ pub fn decode(op: Compare, instruction: &Instruction, decoder: &Decoder) -> Resu
     let combine = instruction.choice(&["and", "or", "xor"]);
     let ty = instruction.ty().unwrap_or(Type::B32);
     let lane = Lane { op, relation, combine, ty, flush: instruction.has("ftz") };
-    let compute = decoder.compute(instruction, Lanewise::Compare(lane))?;
-    match (op, compute.complement) {
-        (Compare::SetCombined, Some(_)) => Err("the second result of a combined comparison".into()),
-        _ => Ok(compute),
-    }
+    decoder.compute(instruction, Lanewise::Compare(lane))
 }
 
 impl Lane {
@@ -35,7 +31,15 @@ impl Lane {
             Compare::Select => return if c & 1 == 1 { a } else { b },
             Compare::SetPredicate | Compare::SetCombined => {}
         }
-        let holds = self.holds(a, b);
+        self.combined(self.holds(a, b), c)
+    }
+
+    /// The second result of `setp`: the comparison is negated before it is combined, not after.
+    pub fn complement(self, [a, b, c]: [u64; 3]) -> u64 {
+        self.combined(!self.holds(a, b), c)
+    }
+
+    fn combined(self, holds: bool, c: u64) -> u64 {
         u64::from(match self.combine {
             Some("and") => holds & (c & 1 == 1),
             Some("or") => holds | (c & 1 == 1),

@@ -59,9 +59,9 @@ fn quotient(x: i128, y: i128) -> i128 {
     if y == 0 { -1 } else { x / y }
 }
 
-/// The remainder of a division by zero is the dividend on sm_90; the manual leaves it open.
+/// The remainder of a division by zero is all ones on sm_90, too.
 fn remainder(x: i128, y: i128) -> i128 {
-    if y == 0 { x } else { x % y }
+    if y == 0 { -1 } else { x % y }
 }
 
 fn shift_left(a: u64, amount: u64) -> i128 {

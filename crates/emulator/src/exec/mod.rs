@@ -40,6 +40,14 @@ impl Lanewise {
             Lanewise::Copy => operands[0],
         }
     }
+
+    /// What goes to the second destination, which only comparisons have.
+    fn complement(self, operands: [u64; 3]) -> u64 {
+        match self {
+            Lanewise::Compare(lane) => lane.complement(operands),
+            other => other.evaluate(operands),
+        }
+    }
 }
 
 /// A lanewise instruction with its operands.
@@ -55,10 +63,11 @@ impl Compute {
     fn execute(&self, block: &mut Block, at: At) {
         let [a, b, c] = self.sources.map(|source| block.read(at.warp, source));
         let values: Values = std::array::from_fn(|lane| self.function.evaluate([a[lane], b[lane], c[lane]]));
+        let second = |lane: usize| self.function.complement([a[lane], b[lane], c[lane]]);
         let warp = &mut block.warps[at.warp];
         warp.write(self.destination, at.mask, &values);
         if self.complement.is_some() {
-            warp.write(self.complement, at.mask, &values.map(|value| value ^ 1));
+            warp.write(self.complement, at.mask, &std::array::from_fn(second));
         }
     }
 }

@@ -9,20 +9,23 @@ pub enum Class {
     RaceWarp,
     /// Threads of different warps of the CTA, whatever the memory space.
     RaceShared,
-    /// A copy in flight, read.
+    /// A copy in flight, read by a thread that knows of its start.
     MissingWait,
-    /// A copy in flight whose source or destination was overwritten.
+    /// A copy in flight whose source or destination was overwritten by a thread that knows of its start.
     EarlyRelease,
 }
 
-/// How far the issuing lane had brought a copy when the second access ran.
+/// How the other party stands to a copy, and how far the issuing lane had brought it when the second access ran.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Batch {
+    /// The other party does not even know of its start: a barrier is missing, not a wait.
+    Unseen,
     /// No commit after it.
     Open,
     /// Committed, not waited for. `wait_group` with up to this count by the issuing lane would have covered it.
     Committed { wait_group: u32 },
-    /// The lane waited for it at this site (`None`: too long ago to be remembered), but nothing told the other thread.
+    /// The lane waited for it at this site (`None`: too long ago to be remembered) without knowing of the other access,
+    /// and nothing told the other thread of the wait. Whether the wait ran before that access is luck.
     Waited { site: Option<Site> },
 }
 

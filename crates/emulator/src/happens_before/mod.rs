@@ -98,9 +98,11 @@ pub struct Detector {
     shadows: [Shadow; 2],
     faults: Vec<Fault>,
     /// Which fault stands for a pair of sites.
-    index: BTreeMap<(Class, Space, Site, Site), usize>,
+    index: BTreeMap<(Class, Space, Site, Site, Option<report::Pair>), usize>,
     /// Faults whose first access may still be released.
     unpublished: Vec<usize>,
+    /// Faults about copies that may still be waited for.
+    awaited: Vec<report::Awaited>,
 }
 
 impl Detector {
@@ -114,6 +116,7 @@ impl Detector {
             faults: Vec::new(),
             index: BTreeMap::new(),
             unpublished: Vec::new(),
+            awaited: Vec::new(),
         }
     }
 
@@ -161,7 +164,7 @@ impl Detector {
     /// Notes a copy as in flight; returns how it reads and how it writes.
     fn start_copy(&mut self, at: Lanes, site: Site) -> (Access, Access) {
         let (warp, mask) = self.warp(at);
-        warp.copies.issue(mask, site);
+        warp.copies.issue(mask, site, warp.time);
         let (row, time) = (warp.copies_row(), warp.copies.batch);
         let read = Access { row, time, site: site.0, write: false, strong: false };
         (read, Access { write: true, ..read })
@@ -177,6 +180,7 @@ impl Detector {
     pub fn wait(&mut self, at: Lanes, site: Site, pending: u32) {
         let (warp, mask) = self.warp(at);
         warp.wait(mask, pending, site);
+        self.settle_awaited(Lanes { mask, ..at }, site);
     }
 
     /// `cp.async.wait_all`: also waits for copies not committed (PTX ISA: a `commit_group` and a `wait_group 0`).
@@ -227,7 +231,8 @@ impl Detector {
     pub fn take_faults(&mut self) -> Vec<Fault> {
         self.index.clear();
         self.unpublished.clear();
-        std::mem::take(&mut self.faults)
+        self.awaited.clear();
+        report::merged(std::mem::take(&mut self.faults))
     }
 
     /// Copies that their lanes have not waited for.

@@ -6,8 +6,15 @@ use std::sync::Arc;
 use super::Site;
 use super::clock::{Clock, Row, bits};
 
-/// Releases and waits remembered per warp, for the wording of faults.
+/// Releases, waits and finished copies remembered per warp, for the wording of faults.
 const REMEMBERED: usize = 256;
+
+fn remember<T>(past: &mut VecDeque<T>, new: T) {
+    past.push_back(new);
+    if past.len() > REMEMBERED {
+        past.pop_front();
+    }
+}
 
 /// Lanes of a warp that know the same, except each of itself.
 #[derive(Clone)]
@@ -82,10 +89,7 @@ impl Warp {
             clock.raise(self.lanes_row(), lanes, self.time);
             clock.raise(self.copies_row(), lanes, group.waited);
         }
-        self.releases.push_back(Released { time: self.time, site, mask, meeting });
-        if self.releases.len() > REMEMBERED {
-            self.releases.pop_front();
-        }
+        remember(&mut self.releases, Released { time: self.time, site, mask, meeting });
         self.time += 1;
     }
 
@@ -137,6 +141,13 @@ impl Warp {
         self.coalesce();
     }
 
+    /// Does a lane know what a lane of `row`, the row of a warp's lanes, did up to `time`?
+    pub fn knows(&self, lane: u8, row: Row, other: u8, time: u32) -> bool {
+        let own = row == self.lanes_row() && lane == other;
+        let group = self.groups.iter().find(|group| group.mask >> lane & 1 == 1);
+        own || group.is_some_and(|group| group.view.unknown(row, time, 1 << other) == 0)
+    }
+
     pub fn exit(&mut self, mask: u32) {
         self.live &= !mask;
         self.groups.iter_mut().for_each(|group| group.mask &= !mask);
@@ -173,12 +184,14 @@ struct Commit {
     batch: u32,
 }
 
-/// Copies that their lanes have not waited for.
+/// Copies that one instruction started.
 #[derive(Clone, Copy)]
 pub struct Flight {
     pub mask: u32,
     pub batch: u32,
     pub site: Site,
+    /// The warp's time at the start.
+    pub time: u32,
 }
 
 /// A wait by lanes that covered their copies up to a batch.
@@ -205,17 +218,26 @@ pub struct Copies {
     pub batch: u32,
     /// Commits not yet waited for, oldest first.
     commits: Vec<Commit>,
+    /// Those that their lanes have not waited for.
     pub flights: Vec<Flight>,
+    /// The last ones that were waited for.
+    landed: VecDeque<Flight>,
     waits: VecDeque<Waited>,
 }
 
 impl Copies {
-    pub fn issue(&mut self, mask: u32, site: Site) {
+    pub fn issue(&mut self, mask: u32, site: Site, time: u32) {
         let batch = self.batch;
-        match self.flights.last_mut().filter(|last| last.batch == batch && last.site == site) {
+        match self.flights.last_mut().filter(|last| (last.batch, last.site, last.time) == (batch, site, time)) {
             Some(last) => last.mask |= mask,
-            None => self.flights.push(Flight { mask, batch, site }),
+            None => self.flights.push(Flight { mask, batch, site, time }),
         }
+    }
+
+    /// The warp's time when the lane last started a copy at this site in this batch, if that is remembered.
+    pub fn start(&self, lane: u8, batch: u32, site: Site) -> Option<u32> {
+        let of_lane = |flight: &&Flight| (flight.batch, flight.site) == (batch, site) && flight.mask >> lane & 1 == 1;
+        self.flights.iter().chain(&self.landed).filter(of_lane).map(|flight| flight.time).max()
     }
 
     pub fn commit(&mut self, mask: u32) {
@@ -241,12 +263,12 @@ impl Copies {
     fn finish(&mut self, mask: u32, batch: u32, wait: Waited) {
         self.commits.iter_mut().filter(|commit| commit.batch <= batch).for_each(|commit| commit.mask &= !mask);
         self.commits.retain(|commit| commit.mask != 0);
-        self.flights.iter_mut().filter(|flight| flight.batch <= batch).for_each(|flight| flight.mask &= !mask);
-        self.flights.retain(|flight| flight.mask != 0);
-        self.waits.push_back(wait);
-        if self.waits.len() > REMEMBERED {
-            self.waits.pop_front();
+        for flight in self.flights.iter_mut().filter(|flight| flight.batch <= batch && flight.mask & mask != 0) {
+            remember(&mut self.landed, Flight { mask: flight.mask & mask, ..*flight });
+            flight.mask &= !mask;
         }
+        self.flights.retain(|flight| flight.mask != 0);
+        remember(&mut self.waits, wait);
     }
 
     pub fn is_committed(&self, lane: u8, batch: u32) -> bool {

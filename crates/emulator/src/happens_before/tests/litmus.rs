@@ -296,6 +296,29 @@ fn a_buffer_is_not_refilled_before_its_readers_are_done() {
 }
 
 #[test]
+fn a_copy_that_the_other_does_not_know_of_is_a_race_in_either_order() {
+    for refill in [|p: Program| p.copy(0, 0), |p: Program| p.copy(0, 0).commit(0).wait(0, 0)] {
+        assert_eq!(refill(cta(2)).read(1, 0).classes(), [Class::RaceShared]);
+        assert_eq!(refill(cta(2).read(1, 0)).classes(), [Class::RaceShared]);
+    }
+    let one_word = |p: Program, lane: u32| p.access(at(0, 1 << lane), Kind::Write, rows(0, 0), 4);
+    assert_eq!(one_word(cta(1).copy_by(0, 1, 0), 7).classes(), [Class::RaceWarp]);
+    assert_eq!(one_word(cta(1), 7).copy_by(0, 1, 0).classes(), [Class::RaceWarp]);
+    assert_eq!(one_word(cta(1).copy_by(0, 1, 0), 0).classes(), [Class::EarlyRelease]);
+}
+
+/// Which of a wait and an unordered access runs first is luck, and must not change the class.
+#[test]
+fn a_wait_beside_the_access_is_a_wait_without_a_barrier() {
+    let told = || cta(2).copy(0, 0).commit(0).barrier();
+    assert_eq!(told().wait(0, 0).read(1, 0).classes(), [Class::RaceShared]);
+    assert_eq!(told().read(1, 0).wait(0, 0).classes(), [Class::RaceShared]);
+    assert_eq!(told().read(1, 0).barrier().wait(0, 0).classes(), [Class::MissingWait]);
+    assert_eq!(told().read(1, 0).wait(0, 1).classes(), [Class::MissingWait]);
+    assert_eq!(told().write(1, 0).then(Event::WaitAll(at(0, ALL))).classes(), [Class::RaceShared]);
+}
+
+#[test]
 fn a_copy_in_flight_owns_its_source_and_destination() {
     let copied = || cta(1).copy(0, 0).commit(0);
     let source = Event::Access {
@@ -325,8 +348,10 @@ fn a_shorter_source_is_read_no_further_but_the_destination_is_filled() {
     };
     let copied = || cta(2).then(copy.clone()).commit(0);
     assert_eq!(copied().then(global(0)).then(global(8)).then(global(24)).classes(), []);
-    assert_eq!(copied().then(global(16)).classes(), [Class::EarlyRelease]);
-    assert_eq!(copied().access(at(1, 1), Kind::Read, rows(8, 0), 4).classes(), [Class::MissingWait]);
+    let told = || copied().barrier();
+    assert_eq!(told().then(global(16)).classes(), [Class::EarlyRelease]);
+    assert_eq!(told().access(at(1, 1), Kind::Read, rows(8, 0), 4).classes(), [Class::MissingWait]);
+    assert_eq!(copied().then(global(16)).classes(), [Class::RaceShared]);
 }
 
 #[test]

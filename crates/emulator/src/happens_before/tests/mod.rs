@@ -7,7 +7,8 @@ mod wording;
 
 use std::collections::BTreeSet;
 
-use super::{Detector, Kind, Lanes, Site, Space};
+use super::shadow::Hit;
+use super::{Agent, Detector, Kind, Lanes, Party, Site, Space};
 use oracle::Oracle;
 
 const ALL: u32 = u32::MAX;
@@ -27,6 +28,12 @@ enum Event {
 
 fn lanes_of(mask: u32) -> Vec<u8> {
     (0..32).filter(|lane| mask >> lane & 1 == 1).collect()
+}
+
+/// The second party of a hit.
+fn asking(event: &Event, hit: &Hit) -> Party {
+    let (Event::Access { at, .. } | Event::Copy { at, .. }) = event else { panic!("only accesses hit: {event:?}") };
+    Party { warp: at.warp, lane: hit.second_lane, site: Site(0), write: false, agent: Agent::Thread }
 }
 
 /// Detector and oracle, side by side.
@@ -56,6 +63,7 @@ impl Duel {
                     found.insert((space, byte));
                     let (warp, copy) = (hit.first.row as u32 / 2, hit.first.row % 2 == 1);
                     let first = (warp, Site(hit.first.site), hit.first.write, copy);
+                    let known = copy && self.detector.knows_start(&hit.first, hit.first_lane, &asking(event, hit));
                     let truth = races.iter().any(|race| {
                         let past = &race.first;
                         let pair = (past.lane, race.second_lane);
@@ -65,6 +73,7 @@ impl Duel {
                         (race.space, race.byte) == (space, byte)
                             && lanes
                             && (past.warp, past.site, past.write, past.copy) == first
+                            && (!copy || race.start_known == known)
                     });
                     if !truth {
                         return Err(format!("{space:?} byte {byte}: no race with {first:?} of {hit:?}"));

@@ -45,6 +45,8 @@ pub struct Past {
     pub site: Site,
     pub write: bool,
     pub copy: bool,
+    /// The operation that started the copy; the access itself if it is none.
+    start: Id,
     /// Start and size of a strong access.
     strong: Option<(u64, u32)>,
 }
@@ -55,6 +57,8 @@ pub struct Race {
     pub byte: u64,
     pub first: Past,
     pub second_lane: u8,
+    /// Does the second access follow the start of the first, if that is a copy?
+    pub start_known: bool,
 }
 
 #[derive(Clone)]
@@ -106,7 +110,16 @@ impl Oracle {
                     let node = self.next(at.warp, lane, &[]);
                     let start = addresses[lane as usize];
                     let strong = kind.is_strong().then_some((start, *bytes));
-                    let now = Past { node, warp: at.warp, lane, site, write: kind.writes(), copy: false, strong };
+                    let now = Past {
+                        node,
+                        warp: at.warp,
+                        lane,
+                        site,
+                        write: kind.writes(),
+                        copy: false,
+                        start: node,
+                        strong,
+                    };
                     self.touch(now, *space, start, *bytes, &mut races);
                 }
             }
@@ -115,7 +128,8 @@ impl Oracle {
                     let issue = self.next(at.warp, lane, &[]);
                     let node = self.fresh(&[issue]);
                     self.thread(at.warp, lane).open.push(node);
-                    let read = Past { node, warp: at.warp, lane, site, write: false, copy: true, strong: None };
+                    let (write, copy, start, strong) = (false, true, issue, None);
+                    let read = Past { node, warp: at.warp, lane, site, write, copy, start, strong };
                     let index = lane as usize;
                     self.touch(read, Space::Global, from[index], from_bytes[index], &mut races);
                     self.touch(Past { write: true, ..read }, Space::Shared, to[index], *bytes, &mut races);
@@ -177,7 +191,10 @@ impl Oracle {
             let faulty = past
                 .iter()
                 .filter(|first| (first.write || now.write) && !known.has(first.node) && !morally_strong(first));
-            races.extend(faulty.map(|first| Race { space, byte, first: *first, second_lane: now.lane }));
+            races.extend(faulty.map(|first| {
+                let start_known = known.has(first.start);
+                Race { space, byte, first: *first, second_lane: now.lane, start_known }
+            }));
             past.push(now);
         }
     }

@@ -122,8 +122,16 @@ fn a_copy_that_was_waited_for_names_the_wait_and_the_barrier_before_it_does_not_
 #[test]
 fn a_copy_is_named_as_the_second_party_too() {
     let fault = only(cta(2).access(lane(1, 0), Kind::Read, rows(0, 0), 4).copy_by(0, 1, 0));
-    assert_eq!((fault.first.agent, fault.second.agent), (Agent::Thread, Agent::Copy(Batch::Open)));
+    assert_eq!((fault.first.agent, fault.second.agent), (Agent::Thread, Agent::Copy(Batch::Unseen)));
     assert_eq!((fault.class, fault.second.write), (Class::RaceShared, true));
+}
+
+#[test]
+fn a_wait_after_the_access_is_named_as_if_it_had_come_before() {
+    let read = |p: Program| p.access(lane(1, 0), Kind::Read, rows(0, 0), 4);
+    let fault = only(read(cta(2).copy_by(0, 1, 0).commit(0).barrier()).wait(0, 0).arrive(0, 1));
+    assert_eq!(fault.first.agent, Agent::Copy(Batch::Waited { site: Some(Site(6)) }));
+    assert_eq!(fault.published, by(7, Means::Barrier { id: 1 }, Reach::TooLate));
 }
 
 #[test]

@@ -1,0 +1,242 @@
+//! One kernel and the attention problem that its recipe says it solves.
+
+use std::path::Path;
+
+use attention::Problem;
+use attention::oracle::{Inputs, Oracle, Outputs, Parity};
+use attention::problem::{DType, Layout};
+use attention::visibility::MaskKind;
+use launch::buffer::{Float, Init};
+use launch::contract::{self, AttentionContract};
+use launch::recipe::{ArgumentValue, Number};
+use launch::resolved::{self, Resolved};
+use launch::{Element, Kernel, Limits, Memory, Recipe};
+
+use crate::Error;
+use crate::figures::Subject;
+
+/// A kernel with its recipe resolved and its problem known.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// A folder name in the pack.
+    pub name: String,
+    pub kernel: Kernel,
+    pub problem: Problem,
+    pub(crate) contract: AttentionContract,
+    pub(crate) resolved: Resolved,
+}
+
+impl Case {
+    /// Reads a `.ptx` or `.toml` whose recipe has an `[attention]` table.
+    pub fn open(path: &Path) -> Result<Case, Error> {
+        Case::new(Kernel::open(path)?)
+    }
+
+    /// A kernel with an `[attention]` table in its recipe.
+    pub fn new(kernel: Kernel) -> Result<Case, Error> {
+        let refuse = |message: String| Error::Contract { kernel: kernel.name.clone(), message };
+        let Some(contract) = kernel.recipe.attention.clone() else {
+            let message = "the recipe has no [attention] table: add one that names q, k, v, o and the lengths, \
+                           or use `veriflash sanitize` for kernels that are not attention";
+            return Err(refuse(message.into()));
+        };
+        if let Some(file) = file_of(&kernel.recipe) {
+            let message = format!("the recipe reads `{file}`, which a pack does not carry: use init = \"normal(1.0)\"");
+            return Err(refuse(message));
+        }
+        let resolved = kernel.resolve(&Limits::default())?;
+        let problem = problem(&contract, &resolved).map_err(refuse)?;
+        check_buffers(&contract, &resolved, &problem).map_err(refuse)?;
+        Ok(Case { name: file_name(&kernel.name), problem, contract, resolved, kernel })
+    }
+
+    /// Under another name, made fit for a folder.
+    pub fn named(self, name: &str) -> Case {
+        Case { name: file_name(name), ..self }
+    }
+
+    pub(crate) fn subject(&self) -> Subject {
+        Subject { kernel: self.name.clone(), module: self.kernel.hash(), recipe: self.kernel.recipe.hash() }
+    }
+
+    /// What a run left in memory, judged by the oracle.
+    pub fn judge(&self, memory: &Memory) -> Result<Parity, attention::Error> {
+        let inputs = self.read_inputs(memory)?;
+        let oracle = Oracle::new(&self.problem, &inputs)?;
+        oracle.judge(&self.read_outputs(memory, oracle.exact())?)
+    }
+
+    /// The buffers that the kernel reads by contract.
+    pub(crate) fn inputs(&self) -> [&str; 3] {
+        [&self.contract.q, &self.contract.k, &self.contract.v].map(String::as_str)
+    }
+
+    /// The buffers that the kernel must write.
+    pub(crate) fn outputs(&self) -> Vec<&str> {
+        [Some(&self.contract.o), self.contract.lse.as_ref()].into_iter().flatten().map(String::as_str).collect()
+    }
+
+    /// Q, K and V as the oracle reads them.
+    pub(crate) fn read_inputs(&self, memory: &Memory) -> Result<Inputs, attention::Error> {
+        let [q, k, v] = self.inputs().map(|name| halves(bytes(memory, name)));
+        Inputs::from_bits(&self.problem, &q, &k, &v)
+    }
+
+    /// What the kernel wrote; a kernel without a log-sum-exp is given the right one, and no verdict speaks of it.
+    pub(crate) fn read_outputs(&self, memory: &Memory, right: &Outputs) -> Result<Outputs, attention::Error> {
+        let log_sum_exp: Vec<f32> = match &self.contract.lse {
+            Some(name) => {
+                bytes(memory, name).chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+            }
+            None => right.log_sum_exp().iter().map(|value| *value as f32).collect(),
+        };
+        Outputs::from_bits(&self.problem, &halves(bytes(memory, &self.contract.o)), &log_sum_exp)
+    }
+
+    /// The same kernel, called with a scale that is wrong by the factor; nothing if no argument carries it.
+    pub(crate) fn with_scale_times(&self, factor: f64) -> Option<Kernel> {
+        let name = &self.contract.scale.as_ref()?.arg;
+        let mut kernel = self.kernel.clone();
+        for (launch, resolved) in kernel.recipe.launches.iter_mut().zip(&self.resolved.launches) {
+            for (argument, resolved) in launch.args.iter_mut().zip(&resolved.args) {
+                if let (true, Some((element, value))) = (argument.name.as_ref() == Some(name), scalar(&resolved.value))
+                {
+                    argument.value = ArgumentValue::Scalar(element, Number::Float(Float(value * factor)));
+                }
+            }
+        }
+        Some(kernel)
+    }
+}
+
+fn bytes<'a>(memory: &'a Memory, name: &str) -> &'a [u8] {
+    memory.buffer(name).map_or(&[], |buffer| &buffer.bytes)
+}
+
+fn halves(bytes: &[u8]) -> Vec<u16> {
+    bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
+}
+
+fn scalar(value: &resolved::ArgumentValue) -> Option<(Element, f64)> {
+    match value {
+        resolved::ArgumentValue::Scalar(element, bits) => Some((*element, element.decode(*bits))),
+        _ => None,
+    }
+}
+
+/// A name that is one plain folder on every system.
+fn file_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let name: String = name.chars().map(plain).collect();
+    let name = name.trim_matches('.');
+    if name.is_empty() { "kernel".into() } else { name.into() }
+}
+
+/// A file that the recipe reads.
+fn file_of(recipe: &Recipe) -> Option<&str> {
+    let of_buffer = recipe.buffers.iter().find_map(|buffer| match &buffer.init {
+        Init::File(path) => Some(path.as_str()),
+        _ => None,
+    });
+    let mut arguments = recipe.launches.iter().flat_map(|launch| &launch.args);
+    of_buffer.or_else(|| {
+        arguments.find_map(|argument| match &argument.value {
+            ArgumentValue::Bytes { file, .. } => Some(file.as_str()),
+            _ => None,
+        })
+    })
+}
+
+/// The problem that a contract describes, or what about it the oracle cannot judge.
+fn problem(contract: &AttentionContract, resolved: &Resolved) -> Result<Problem, String> {
+    let lengths = resolved.lengths.ok_or("the [attention] table has no lengths")?;
+    let small = |what: &str, value: u64| u32::try_from(value).map_err(|_| format!("lengths.{what} is {value}"));
+    let builder = Problem::builder()
+        .batch(small("batch", lengths.batch)?)
+        .heads(small("heads", lengths.heads)?)
+        .kv_heads(small("kv_heads", lengths.kv_heads)?)
+        .queries(small("q", lengths.q)?)
+        .keys(small("k", lengths.k)?)
+        .head_dim(small("dim", lengths.dim)?)
+        .dtype(dtype(&contract.q, resolved)?)
+        .mask(mask(&contract.mask)?)
+        .layout(layout(&contract.layout)?);
+    let problem = builder.clone().build().map_err(|error| error.to_string())?;
+    match &contract.scale {
+        None => Ok(problem),
+        Some(carrier) => {
+            let scale = scale(carrier, resolved, problem.scale())?;
+            builder.scale(scale).build().map_err(|error| error.to_string())
+        }
+    }
+}
+
+fn dtype(buffer: &str, resolved: &Resolved) -> Result<DType, String> {
+    match buffer_named(buffer, resolved)?.element {
+        Element::F16 => Ok(DType::F16),
+        Element::Bf16 => Ok(DType::Bf16),
+        other => Err(format!("buffer `{buffer}` is {}: expected f16 or bf16", other.name())),
+    }
+}
+
+fn mask(mask: &contract::Mask) -> Result<MaskKind, String> {
+    match mask {
+        contract::Mask::None => Ok(MaskKind::None),
+        contract::Mask::CausalTopLeft => Ok(MaskKind::CausalTopLeft),
+        contract::Mask::CausalBottomRight => Ok(MaskKind::CausalBottomRight),
+        other => Err(format!("mask `{other}` has no oracle: expected none, causal-top-left or causal-bottom-right")),
+    }
+}
+
+fn layout(layout: &contract::Layout) -> Result<Layout, String> {
+    match layout {
+        contract::Layout::Bhsd => Ok(Layout::Bhsd),
+        contract::Layout::Bshd => Ok(Layout::Bshd),
+        contract::Layout::Strides(_) => Err("strides have no oracle: expected layout bhsd or bshd".into()),
+    }
+}
+
+/// The scale that gives the argument's very bits, the problem's own where it does.
+fn scale(carrier: &contract::Scale, resolved: &Resolved, standard: f32) -> Result<f32, String> {
+    let mut arguments = resolved.launches.iter().flat_map(|launch| &launch.args);
+    let argument = arguments.find(|argument| argument.name.as_ref() == Some(&carrier.arg));
+    let Some((element, value)) = argument.and_then(|argument| scalar(&argument.value)) else {
+        return Err(format!("no launch has a number as argument `{}`, which carries the scale", carrier.arg));
+    };
+    let factor = carrier.factor.value();
+    let passed = |scale: &f32| element.decode(round(element, f64::from(*scale) * factor)) == value;
+    let quotient = (value / factor) as f32;
+    let near = [standard, quotient, quotient.next_up(), quotient.next_down()];
+    Ok(near.into_iter().find(passed).unwrap_or(quotient))
+}
+
+fn round(element: Element, value: f64) -> u64 {
+    element.encode(launch::element::Value::Float(value)).unwrap_or_default()
+}
+
+fn buffer_named<'a>(name: &str, resolved: &'a Resolved) -> Result<&'a resolved::Buffer, String> {
+    let buffer = resolved.buffers.iter().find(|buffer| buffer.name == name);
+    buffer.ok_or_else(|| format!("the recipe has no buffer `{name}`: declare it, or correct the [attention] table"))
+}
+
+/// Every buffer is as large as its tensor, and of its type.
+fn check_buffers(contract: &AttentionContract, resolved: &Resolved, problem: &Problem) -> Result<(), String> {
+    let element = buffer_named(&contract.q, resolved)?.element;
+    let rows = problem.o_shape().elements() / problem.value_dim() as usize;
+    let mut tensors = vec![
+        (&contract.q, element, problem.q_shape().elements()),
+        (&contract.k, element, problem.k_shape().elements()),
+        (&contract.v, element, problem.v_shape().elements()),
+        (&contract.o, element, problem.o_shape().elements()),
+    ];
+    tensors.extend(contract.lse.as_ref().map(|lse| (lse, Element::F32, rows)));
+    for (name, element, count) in tensors {
+        let buffer = buffer_named(name, resolved)?;
+        let found = buffer.bytes / buffer.element.bytes() as u64;
+        if buffer.element != element || found != count as u64 {
+            let (is, wants) = (buffer.element.name(), element.name());
+            return Err(format!("buffer `{name}` holds {found} {is}: expected {count} {wants} for {problem}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Runs a case on the emulator, with its outputs poisoned and its inputs watched.
+
+use emulator::Emulator;
+use launch::backend::{Backend, Options};
+use launch::{Finding, Kernel, Memory, hash};
+
+use crate::case::Case;
+use crate::figures::{Hashes, Seen};
+
+/// What outputs hold before a run. Bits that do not depend on it were written by the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Poison {
+    /// Signalling patterns: whoever computes with them shows it.
+    Signalling,
+    /// Plausible small numbers, as a previous result would be.
+    Plausible,
+}
+
+/// The byte of [`Poison::Plausible`]: −0.0202 in f16, −2.87e-16 in bf16 and f32.
+const PLAUSIBLE: u8 = 0xa5;
+
+/// A run and the memory that it left.
+pub struct Execution {
+    pub seen: Seen,
+    pub findings: Vec<Finding>,
+    pub memory: Memory,
+}
+
+/// The memory before a run: inputs drawn from `data_seed`, outputs poisoned whatever the recipe says.
+pub fn memory(case: &Case, data_seed: u64, poison: Poison) -> Result<Memory, launch::Error> {
+    let mut memory = Memory::new(&case.resolved, data_seed)?;
+    for buffer in memory.buffers.iter_mut().filter(|buffer| case.outputs().contains(&buffer.name.as_str())) {
+        let elements = buffer.bytes.len() / buffer.element.bytes();
+        buffer.initialised = false;
+        match poison {
+            Poison::Plausible => buffer.bytes.fill(PLAUSIBLE),
+            Poison::Signalling => {
+                buffer.bytes.clear();
+                (0..elements).for_each(|_| buffer.element.write(buffer.element.poison(), &mut buffer.bytes));
+            }
+        }
+    }
+    Ok(memory)
+}
+
+/// Runs `kernel`, which is the case's own or one that was changed on purpose.
+pub fn execute(case: &Case, kernel: &Kernel, before: &Memory, options: &Options) -> Result<Execution, emulator::Error> {
+    let mut loaded = Emulator.load(kernel)?;
+    let mut memory = before.clone();
+    let run = Emulator.run(&mut loaded, &mut memory, options)?;
+    let hashes = |name: &str| {
+        let of = |memory: &Memory| memory.buffer(name).map(|buffer| hash::hex(&buffer.bytes)).unwrap_or_default();
+        Hashes { buffer: name.into(), before: of(before), after: of(&memory) }
+    };
+    let inputs = case.inputs().map(hashes).to_vec();
+    let outputs = case.outputs().into_iter().map(hashes).collect();
+    let seen = Seen::new(loaded.resolved().launches.len(), &run, inputs, outputs);
+    Ok(Execution { seen, findings: run.findings, memory })
+}

@@ -1,0 +1,43 @@
+//! Where and when a pack was made: the only part of it that differs between two runs.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fs, thread};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Toolbox;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    pub system: String,
+    pub architecture: String,
+    pub processor: String,
+    pub threads: usize,
+    pub ptxas: Option<String>,
+    pub nvdisasm: Option<String>,
+}
+
+impl Machine {
+    pub fn here(tools: &Toolbox) -> Machine {
+        Machine {
+            system: env::consts::OS.into(),
+            architecture: env::consts::ARCH.into(),
+            processor: processor().unwrap_or_else(|| "unknown".into()),
+            threads: thread::available_parallelism().map_or(1, |count| count.get()),
+            ptxas: tools.ptxas.as_ref().map(|tool| tool.version.clone()),
+            nvdisasm: tools.nvdisasm.as_ref().map(|tool| tool.version.clone()),
+        }
+    }
+}
+
+fn processor() -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().into())
+}
+
+/// Seconds since 1970.
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}

@@ -1,0 +1,95 @@
+//! How many blocks of a kernel share a multiprocessor.
+
+use ptx::Target;
+
+/// What a multiprocessor has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Limits {
+    warps: u32,
+    blocks: u32,
+    /// Shared memory for all blocks, and the most that one may take.
+    shared_bytes: u32,
+    block_shared_bytes: u32,
+}
+
+// CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+const REGISTERS: u32 = 65536;
+const WARP: u32 = 32;
+/// Registers are given to a warp in units of so many. CUDA occupancy calculator, sm_80 to sm_90.
+const REGISTER_UNIT: u32 = 256;
+/// Shared memory is given to a block in units of so many bytes.
+const SHARED_UNIT: u32 = 128;
+/// What the system takes of each block's shared memory, from sm_80 on.
+const RESERVED_SHARED_BYTES: u32 = 1024;
+/// A multiprocessor has so many schedulers; registers are split among them.
+const SCHEDULERS: u32 = 4;
+
+fn limits(target: Target) -> Option<Limits> {
+    let of = |warps, blocks, kib: u32| {
+        Some(Limits { warps, blocks, shared_bytes: kib * 1024, block_shared_bytes: (kib - 1) * 1024 })
+    };
+    match target.sm {
+        80 => of(64, 32, 164),
+        86 => of(48, 16, 100),
+        87 => of(48, 16, 164),
+        89 => of(48, 24, 100),
+        90 => of(64, 32, 228),
+        _ => None,
+    }
+}
+
+/// What a block needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    pub threads: u32,
+    /// Per thread.
+    pub registers: u32,
+    pub shared_bytes: u32,
+}
+
+/// Blocks per multiprocessor, and the share of its warps that they fill in percent; nothing for an unknown target.
+pub fn of(target: Target, block: Block) -> Option<(u32, u32)> {
+    let limits = limits(target)?;
+    if block.shared_bytes > limits.block_shared_bytes || block.threads == 0 {
+        return Some((0, 0));
+    }
+    let warps = block.threads.div_ceil(WARP);
+    let by_warps = limits.warps / warps;
+    let registers_per_warp = (block.registers * WARP).next_multiple_of(REGISTER_UNIT).max(REGISTER_UNIT);
+    let warps_by_registers = REGISTERS / SCHEDULERS / registers_per_warp * SCHEDULERS;
+    let by_registers = warps_by_registers / warps.next_multiple_of(SCHEDULERS);
+    let shared = (block.shared_bytes + RESERVED_SHARED_BYTES).next_multiple_of(SHARED_UNIT);
+    let by_shared = limits.shared_bytes / shared;
+    let blocks = by_warps.min(by_registers).min(by_shared).min(limits.blocks);
+    Some((blocks, blocks * warps * 100 / limits.warps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(sm: u32, threads: u32, registers: u32, shared_bytes: u32) -> Option<(u32, u32)> {
+        of(Target { sm, specific: false }, Block { threads, registers, shared_bytes })
+    }
+
+    #[test]
+    fn the_scarcest_resource_decides() {
+        assert_eq!(on(80, 128, 32, 0), Some((16, 100))); // warps
+        assert_eq!(on(80, 128, 96, 0), Some((5, 31))); // registers: 5 blocks of 12288
+        assert_eq!(on(80, 128, 96, 46080), Some((3, 18))); // shared memory: 3 of 46 KiB in 164
+        assert_eq!(on(89, 128, 96, 46080), Some((2, 16)));
+        assert_eq!(on(90, 128, 96, 46080), Some((4, 25)));
+        assert_eq!(on(80, 32, 16, 0), Some((32, 50))); // blocks
+    }
+
+    #[test]
+    fn a_block_that_does_not_fit_does_not_run() {
+        assert_eq!(on(89, 128, 32, 100 * 1024), Some((0, 0)));
+        assert_eq!(on(90, 1024, 255, 0), Some((0, 0)));
+    }
+
+    #[test]
+    fn an_unknown_target_is_not_guessed() {
+        assert_eq!(on(100, 128, 32, 0), None);
+    }
+}

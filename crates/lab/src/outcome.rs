@@ -1,0 +1,144 @@
+//! How a stage ended. An outcome is made from the log of a run and from nothing else.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::figures::Subject;
+use crate::stages::{Log, Record, Stage};
+
+/// Exactly one of these.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum State {
+    Pass,
+    Fail {
+        why: String,
+    },
+    /// A tool or a GPU is missing, or nothing shows that the kernel ran.
+    NotRun {
+        why: String,
+    },
+    /// Measured, not decided.
+    Ambiguous {
+        why: String,
+    },
+    /// Belongs to another kernel or recipe.
+    Stale {
+        why: String,
+    },
+}
+
+impl State {
+    pub(crate) fn fail(why: impl Into<String>) -> State {
+        State::Fail { why: why.into() }
+    }
+
+    pub(crate) fn not_run(why: impl Into<String>) -> State {
+        State::NotRun { why: why.into() }
+    }
+
+    /// The word in tables.
+    pub fn word(&self) -> &'static str {
+        match self {
+            State::Pass => "pass",
+            State::Fail { .. } => "FAIL",
+            State::NotRun { .. } => "not run",
+            State::Ambiguous { .. } => "ambiguous",
+            State::Stale { .. } => "stale",
+        }
+    }
+
+    /// Why it is not a pass.
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            State::Pass => None,
+            State::Fail { why } | State::NotRun { why } | State::Ambiguous { why } | State::Stale { why } => Some(why),
+        }
+    }
+}
+
+/// What a stage showed: its state, and its figures in one sentence.
+///
+/// The fields are private: nobody outside this crate can write down a pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    stage: Stage,
+    state: State,
+    figures: String,
+}
+
+impl Outcome {
+    /// The only door: a record, and the kernels that it must speak of.
+    pub(crate) fn of<L: Log>(record: &Record<L>, subjects: &[Subject]) -> Outcome {
+        match record {
+            Record::NotRun { why } => {
+                Outcome { stage: L::STAGE, state: State::not_run(why.as_str()), figures: String::new() }
+            }
+            Record::Ran(log) => Outcome { stage: L::STAGE, state: judge(log, subjects), figures: log.figures() },
+        }
+    }
+
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The figures in one sentence; empty if it was not run.
+    pub fn figures(&self) -> &str {
+        &self.figures
+    }
+
+    /// What a table says of it: why it is not a pass, or else its figures.
+    pub fn sentence(&self) -> &str {
+        self.state.why().unwrap_or(&self.figures)
+    }
+}
+
+fn judge<L: Log>(log: &L, subjects: &[Subject]) -> State {
+    let spoken_of = log.subjects();
+    match subjects.iter().find(|subject| !spoken_of.contains(subject)) {
+        _ if subjects.is_empty() => State::not_run("there is no kernel"),
+        Some(missing) => State::Stale { why: format!("the log does not speak of kernel {}", missing.describe()) },
+        None if spoken_of.len() != subjects.len() => State::Stale { why: "the log speaks of other kernels too".into() },
+        None => log.judge(),
+    }
+}
+
+/// How many stages ended in which state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub passed: usize,
+    pub failed: usize,
+    pub not_run: usize,
+    /// Ambiguous or stale.
+    pub undecided: usize,
+}
+
+impl Tally {
+    pub fn of(outcomes: &[Outcome]) -> Tally {
+        let mut tally = Tally::default();
+        for outcome in outcomes {
+            *match outcome.state {
+                State::Pass => &mut tally.passed,
+                State::Fail { .. } => &mut tally.failed,
+                State::NotRun { .. } => &mut tally.not_run,
+                State::Ambiguous { .. } | State::Stale { .. } => &mut tally.undecided,
+            } += 1;
+        }
+        tally
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} passed, {} failed, {} not run", self.passed, self.failed, self.not_run)?;
+        if self.undecided > 0 {
+            write!(f, ", {} undecided", self.undecided)?;
+        }
+        Ok(())
+    }
+}

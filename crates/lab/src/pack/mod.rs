@@ -1,0 +1,66 @@
+//! A pack: a folder that holds a claim and everything that it follows from.
+//!
+//! ```text
+//! manifest.json                 the claim: in-toto statement about the kernels; hashes of all other files
+//! SHA256SUMS                    hashes of all other files and of the manifest, as `sha256sum -c` reads them
+//! REPORT.md                     for people
+//! logs/STAGE.json               figures, from which every verdict follows
+//! kernels/NAME/kernel.{ptx,toml}            the kernel as given, and its recipe: a complete case
+//! kernels/NAME/kernel.TARGET.{cubin,sass}   what ptxas and nvdisasm made of it
+//! ```
+
+pub(crate) mod manifest;
+pub(crate) mod sums;
+pub(crate) mod write;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use launch::{Finding, Recipe};
+
+use crate::case::Case;
+use crate::gate::{Gate, GateResult};
+use crate::outcome::{Outcome, Tally};
+use crate::report;
+
+pub(crate) const MANIFEST: &str = "manifest.json";
+pub(crate) const SUMS: &str = "SHA256SUMS";
+pub(crate) const REPORT: &str = "REPORT.md";
+
+/// Contents by path, `/` between folders.
+pub(crate) type Files = BTreeMap<String, Vec<u8>>;
+
+/// A pack that was written.
+#[derive(Clone, Debug)]
+pub struct Pack {
+    pub folder: PathBuf,
+    /// In the order of [`Stage::ALL`](crate::Stage::ALL).
+    pub outcomes: Vec<Outcome>,
+    /// What the emulator found in the stage `sanitize`, for those who show it with its source; equal ones once.
+    pub findings: Vec<Finding>,
+}
+
+impl Pack {
+    /// Stage, result and one sentence, a line each.
+    pub fn table(&self) -> String {
+        report::table(&self.outcomes)
+    }
+
+    /// `5 passed, 0 failed, 3 not run`.
+    pub fn tally(&self) -> Tally {
+        Tally::of(&self.outcomes)
+    }
+
+    pub fn gate(&self, gate: Gate) -> GateResult {
+        gate.judge(&self.outcomes)
+    }
+}
+
+pub(crate) fn kernel_path(name: &str, file: &str) -> String {
+    format!("kernels/{name}/{file}")
+}
+
+/// The recipe as a pack holds it: the PTX beside it has the same stem.
+pub(crate) fn recipe_text(case: &Case) -> String {
+    Recipe { ptx: None, ..case.kernel.recipe.clone() }.to_toml()
+}

@@ -1,0 +1,240 @@
+//! Runs the stages and writes the pack.
+
+use std::collections::BTreeMap;
+
+use launch::{Finding, hash};
+use rayon::prelude::*;
+
+use crate::assembly::{self, Assembly};
+use crate::case::Case;
+use crate::figures::Subject;
+use crate::machine::{self, Machine};
+use crate::outcome::Outcome;
+use crate::pack::manifest::{Claim, Manifest};
+use crate::pack::{Files, MANIFEST, Pack, REPORT, SUMS, kernel_path, recipe_text, sums, write};
+use crate::report::{self, Facts};
+use crate::stages::code::Disassembly;
+use crate::stages::{Evidence, Log, Record, assemble, bench, code, parity, profile, resources, sanitize, stress};
+use crate::{Error, Progress, Request, Settings, Tool, Toolbox};
+
+/// Runs every stage on every kernel and writes a pack.
+///
+/// A kernel that is wrong gives a pack with a failed stage; an error means that there is no pack.
+pub fn prove(request: &Request, progress: &dyn Progress) -> Result<Pack, Error> {
+    write::check_target(&request.folder)?;
+    let gathered = Bench { cases: &request.cases, settings: &request.settings, progress }.gather(&request.tools)?;
+    let (files, outcomes) = files(request, &gathered.evidence, gathered.kernel_files(&request.cases));
+    if progress.interrupted() {
+        return Err(Error::Interrupted);
+    }
+    write::write(&request.folder, &files)?;
+    Ok(Pack { folder: request.folder.clone(), outcomes, findings: gathered.findings })
+}
+
+/// Everything in the pack: logs, what follows from them, and the files under `kernels/`.
+pub(crate) fn files(request: &Request, evidence: &Evidence, kernels: Files) -> (Files, Vec<Outcome>) {
+    let Request { cases, settings, command, tools, .. } = request;
+    let subjects: Vec<Subject> = cases.iter().map(Case::subject).collect();
+    let outcomes = evidence.outcomes(&subjects);
+    let mut files = kernels;
+    files.extend(evidence.files().into_iter().map(|(path, text)| (path, text.into_bytes())));
+    let version = env!("CARGO_PKG_VERSION");
+    let facts = Facts { version, command, cases, evidence, outcomes: &outcomes };
+    files.insert(REPORT.into(), report::markdown(&facts).into_bytes());
+    let machine = Machine::here(tools);
+    let claim = Claim { command, settings, cases, outcomes: &outcomes, machine, time: machine::now() };
+    files.insert(MANIFEST.into(), Manifest::new(claim, &files).text().into_bytes());
+    files.insert(SUMS.into(), sums::render(&files).into_bytes());
+    (files, outcomes)
+}
+
+/// What stages left: their logs, and what they made on the way.
+pub(crate) struct Gathered {
+    pub evidence: Evidence,
+    findings: Vec<Finding>,
+    machine_code: MachineCode,
+}
+
+/// Cubins and disassemblies, made once.
+#[derive(Default)]
+pub(crate) struct MachineCode {
+    assembly: Assembly,
+    disassembly: Disassembly,
+}
+
+impl Gathered {
+    /// Everything under `kernels/`.
+    pub fn kernel_files(&self, cases: &[Case]) -> Files {
+        let mut files = Files::new();
+        for case in cases {
+            let text = case.kernel.parsed.source.text.clone();
+            files.insert(kernel_path(&case.name, "kernel.ptx"), text.into_bytes());
+            files.insert(kernel_path(&case.name, "kernel.toml"), recipe_text(case).into_bytes());
+            files.extend(self.machine_code.files(case));
+        }
+        files
+    }
+}
+
+impl MachineCode {
+    pub fn files(&self, case: &Case) -> Files {
+        let module = case.kernel.hash();
+        let mut files = Files::new();
+        for ((_, target), made) in self.assembly.iter().filter(|((of, _), _)| *of == module) {
+            let Some(cubin) = &made.cubin else { continue };
+            let path = |kind: &str| kernel_path(&case.name, &format!("kernel.{target}.{kind}"));
+            files.insert(path("cubin"), cubin.clone());
+            let sass = self.disassembly.get(&hash::hex(cubin));
+            files.extend(sass.map(|text| (path("sass"), text.clone().into_bytes())));
+        }
+        files
+    }
+}
+
+/// The place where stages run.
+pub(crate) struct Bench<'a> {
+    pub cases: &'a [Case],
+    pub settings: &'a Settings,
+    pub progress: &'a dyn Progress,
+}
+
+/// Why a stage has no log.
+enum Stop {
+    Interrupted,
+    Died(String),
+}
+
+impl Bench<'_> {
+    pub fn gather(&self, tools: &Toolbox) -> Result<Gathered, Error> {
+        let (assemble, machine_code) = self.assemble(tools)?;
+        let parity = self.parity()?;
+        let (sanitize, findings) = self.sanitize()?;
+        let stress = self.watch(0, || Ok(stress::run()))?;
+        let resources = self.watch(0, || Ok(self.resources(&assemble)))?;
+        let code = self.watch(0, || Ok(self.code(&assemble, tools, &machine_code)))?;
+        let bench = self.watch(0, || Ok(bench::run()))?;
+        let profile = self.watch(0, || Ok(profile::run()))?;
+        let evidence = Evidence { assemble, parity, sanitize, stress, resources, code, bench, profile };
+        Ok(Gathered { evidence, findings, machine_code })
+    }
+
+    /// Tells progress how a stage begins and ends.
+    fn watch<L: Log>(&self, steps: usize, run: impl FnOnce() -> Result<Record<L>, Error>) -> Result<Record<L>, Error> {
+        self.progress.begin(L::STAGE, steps);
+        let record = run()?;
+        let subjects: Vec<Subject> = self.cases.iter().map(Case::subject).collect();
+        self.progress.end(&Outcome::of(&record, &subjects));
+        if self.progress.interrupted() { Err(Error::Interrupted) } else { Ok(record) }
+    }
+
+    pub fn assemble(&self, tools: &Toolbox) -> Result<(Record<assemble::Report>, MachineCode), Error> {
+        let mut machine_code = MachineCode::default();
+        let targets = self.settings.targets();
+        let record = self.watch(0, || {
+            let Some(ptxas) = &tools.ptxas else {
+                return Ok(Record::Ran(assemble::run(self.cases, &targets, None)));
+            };
+            Ok(Record::from(assembly::assemble(self.cases, &targets, ptxas).map(|assembly| {
+                let report = assemble::run(self.cases, &targets, Some((&ptxas.version, &assembly)));
+                machine_code.assembly = assembly;
+                report
+            })))
+        })?;
+        if let (Record::Ran(_), Some(nvdisasm)) = (&record, &tools.nvdisasm) {
+            machine_code.disassembly = disassemble(&machine_code.assembly, nvdisasm);
+        }
+        Ok((record, machine_code))
+    }
+
+    pub fn parity(&self) -> Result<Record<parity::Report>, Error> {
+        self.watch(parity::steps(self.cases), || {
+            let Settings { data_seed, instruction_budget, .. } = *self.settings;
+            let one = |case: &Case| parity::run(case, data_seed, instruction_budget, &|| self.progress.step());
+            let kernels = self.cases.par_iter().map(|case| self.unless_interrupted(|| one(case))).collect();
+            record(kernels).map(|kernels| map(kernels, |kernels| parity::Report { kernels }))
+        })
+    }
+
+    pub fn sanitize(&self) -> Result<(Record<sanitize::Report>, Vec<Finding>), Error> {
+        let Settings { data_seed, instruction_budget, ref seeds, .. } = *self.settings;
+        let mut findings = Vec::new();
+        let jobs: Vec<(&Case, u64)> =
+            self.cases.iter().flat_map(|case| seeds.iter().map(move |seed| (case, *seed))).collect();
+        let record = self.watch(jobs.len(), || {
+            let one = |&(case, seed): &(&Case, u64)| {
+                let run = sanitize::run(case, data_seed, seed, instruction_budget);
+                self.progress.step();
+                run
+            };
+            let runs = jobs.par_iter().map(|job| self.unless_interrupted(|| one(job))).collect();
+            let runs: Record<Vec<_>> = record(runs)?;
+            Ok(map(runs, |runs| {
+                let (runs, found): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
+                findings = distinct(found.into_iter().flatten());
+                sanitize_report(self.cases, seeds.len(), runs)
+            }))
+        })?;
+        Ok((record, findings))
+    }
+
+    pub fn resources(&self, assembled: &Record<assemble::Report>) -> Record<resources::Report> {
+        match assembled {
+            Record::Ran(assembled) => Record::from(resources::run(self.cases, assembled)),
+            Record::NotRun { why } => Record::NotRun { why: why.clone() },
+        }
+    }
+
+    fn code(&self, assembled: &Record<assemble::Report>, tools: &Toolbox, made: &MachineCode) -> Record<code::Report> {
+        match (assembled, &tools.ptxas, &tools.nvdisasm) {
+            (Record::NotRun { why }, ..) => Record::NotRun { why: why.clone() },
+            (_, None, _) => Record::NotRun { why: code::missing("ptxas") },
+            (_, _, None) => Record::NotRun { why: code::missing("nvdisasm") },
+            (Record::Ran(assembled), _, Some(nvdisasm)) => {
+                Record::from(code::run(self.cases, assembled, &nvdisasm.version, &made.disassembly))
+            }
+        }
+    }
+
+    fn unless_interrupted<T>(&self, run: impl FnOnce() -> Result<T, String>) -> Result<T, Stop> {
+        if self.progress.interrupted() { Err(Stop::Interrupted) } else { run().map_err(Stop::Died) }
+    }
+}
+
+fn record<T>(result: Result<T, Stop>) -> Result<Record<T>, Error> {
+    match result {
+        Ok(value) => Ok(Record::Ran(value)),
+        Err(Stop::Died(why)) => Ok(Record::NotRun { why }),
+        Err(Stop::Interrupted) => Err(Error::Interrupted),
+    }
+}
+
+fn map<T, U>(record: Record<T>, with: impl FnOnce(T) -> U) -> Record<U> {
+    match record {
+        Record::Ran(value) => Record::Ran(with(value)),
+        Record::NotRun { why } => Record::NotRun { why },
+    }
+}
+
+fn sanitize_report(cases: &[Case], seeds: usize, runs: Vec<sanitize::Run>) -> sanitize::Report {
+    let mut runs = runs.into_iter();
+    let entry = |case: &Case| sanitize::Entry { subject: case.subject(), runs: runs.by_ref().take(seeds).collect() };
+    sanitize::Report { kernels: cases.iter().map(entry).collect() }
+}
+
+/// The first of each pair of lines and check: seeds repeat what one of them found.
+fn distinct(findings: impl Iterator<Item = Finding>) -> Vec<Finding> {
+    let mut distinct: BTreeMap<(String, u32, u32, &str), Finding> = BTreeMap::new();
+    for finding in findings {
+        let lines = (finding.first.line, finding.second.as_ref().map_or(0, |second| second.line));
+        let key = (finding.first.file.clone(), lines.0.min(lines.1), lines.0.max(lines.1), finding.check);
+        distinct.entry(key).or_insert(finding);
+    }
+    distinct.into_values().collect()
+}
+
+/// What nvdisasm refuses is missing, and the stage `code` says so.
+fn disassemble(assembly: &Assembly, nvdisasm: &Tool) -> Disassembly {
+    let cubins: Vec<&Vec<u8>> = assembly.values().filter_map(|made| made.cubin.as_ref()).collect();
+    let text = |cubin: &&Vec<u8>| Some((hash::hex(cubin), assembly::disassemble(cubin, nvdisasm).ok()?));
+    cubins.par_iter().filter_map(text).collect()
+}

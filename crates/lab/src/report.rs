@@ -1,0 +1,142 @@
+//! What people read: the table on a terminal, and `REPORT.md`.
+
+use std::fmt::Write;
+
+use crate::case::Case;
+use crate::gate::Gate;
+use crate::outcome::{Outcome, State, Tally};
+use crate::stages::parity::{Compared, Controlled, Noticed};
+use crate::stages::{Evidence, Record};
+
+/// Stage, result and one sentence, a line each.
+pub fn table(outcomes: &[Outcome]) -> String {
+    let mut text = format!("{:<10} {:<9} what it shows\n", "stage", "result");
+    for outcome in outcomes {
+        let _ = writeln!(text, "{:<10} {:<9} {}", outcome.stage(), outcome.state().word(), outcome.sentence());
+    }
+    text
+}
+
+/// Everything in `REPORT.md`, and nothing that differs between two runs.
+pub(crate) struct Facts<'a> {
+    pub version: &'a str,
+    pub command: &'a str,
+    pub cases: &'a [Case],
+    pub evidence: &'a Evidence,
+    pub outcomes: &'a [Outcome],
+}
+
+/// The report as Markdown; `verify` renders it again and compares.
+pub(crate) fn markdown(facts: &Facts) -> String {
+    let mut text = String::from("# Evidence\n\n");
+    let (command, tally) = (cell(facts.command).replace('`', "'"), Tally::of(facts.outcomes));
+    let _ = writeln!(text, "Made by veriflash {} with `{command}`: **{tally}**.\n", facts.version);
+    for gate in Gate::ALL {
+        let _ = writeln!(text, "Gate `{}`: {}.\n", gate.name(), gate.judge(facts.outcomes));
+    }
+    stages(&mut text, facts.outcomes);
+    kernels(&mut text, facts.cases);
+    parity(&mut text, facts.evidence);
+    resources(&mut text, facts.evidence);
+    not_run(&mut text, facts.outcomes);
+    text.push_str(
+        "## How to check this\n\n`veriflash verify FOLDER` recomputes every hash, derives every verdict again from \
+         `logs/`, and runs the emulator stages again. Machine and time are in `manifest.json`. A consistent \
+         forgery of what was measured on other hardware is found only through a signature; there is none.\n",
+    );
+    text
+}
+
+fn stages(text: &mut String, outcomes: &[Outcome]) {
+    text.push_str("| stage | result | what it shows | a pass means |\n|---|---|---|---|\n");
+    for outcome in outcomes {
+        let (stage, state) = (outcome.stage(), outcome.state().word());
+        let _ = writeln!(text, "| {stage} | {state} | {} | {} |", cell(outcome.sentence()), stage.proves());
+    }
+    text.push('\n');
+}
+
+fn kernels(text: &mut String, cases: &[Case]) {
+    text.push_str("## Kernels\n\n| kernel | problem | module | recipe |\n|---|---|---|---|\n");
+    for case in cases {
+        let subject = case.subject();
+        let _ = writeln!(
+            text,
+            "| [{0}](kernels/{0}/kernel.ptx) | {1} | `{2:.16}` | `{3:.16}` |",
+            subject.kernel, case.problem, subject.module, subject.recipe
+        );
+    }
+    text.push('\n');
+}
+
+fn parity(text: &mut String, evidence: &Evidence) {
+    let Record::Ran(report) = &evidence.parity else { return };
+    text.push_str(
+        "## Parity\n\n| kernel | output: error, allowed | log-sum-exp: error, allowed | wrong results |\n\
+         |---|---|---|---|\n",
+    );
+    for entry in &report.kernels {
+        let bound = |compared: &Compared| format!("{}, {}", compared.element_error, compared.element_allowed);
+        let lse = entry.log_sum_exp.as_ref().map_or("none".into(), bound);
+        let controls: Vec<String> = entry.controls.iter().map(describe).collect();
+        let _ = writeln!(
+            text,
+            "| {} | {} | {lse} | {} |",
+            entry.subject.kernel,
+            bound(&entry.output),
+            cell(&controls.join("; "))
+        );
+    }
+    text.push('\n');
+}
+
+fn resources(text: &mut String, evidence: &Evidence) {
+    let Record::Ran(report) = &evidence.resources else { return };
+    text.push_str(
+        "## Resources\n\n| kernel | target | registers | spilled | stack | shared memory | blocks | occupancy |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    for (entry, used) in report.kernels.iter().flat_map(|entry| entry.used.iter().map(move |used| (entry, used))) {
+        let optional =
+            |value: Option<u32>, unit: &str| value.map_or("unknown".into(), |value| format!("{value}{unit}"));
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            entry.subject.kernel,
+            used.target,
+            used.registers,
+            used.spill_store_bytes + used.spill_load_bytes,
+            used.stack_bytes,
+            used.shared_bytes,
+            optional(used.blocks_per_processor, ""),
+            optional(used.occupancy_percent, " %"),
+        );
+    }
+    text.push('\n');
+}
+
+fn not_run(text: &mut String, outcomes: &[Outcome]) {
+    let lacking: Vec<&Outcome> = outcomes.iter().filter(|one| matches!(one.state(), State::NotRun { .. })).collect();
+    if lacking.is_empty() {
+        return;
+    }
+    text.push_str("## Not run\n\n");
+    for outcome in lacking {
+        let _ = writeln!(text, "- {}: {}", outcome.stage(), outcome.sentence());
+    }
+    text.push('\n');
+}
+
+/// Text that stays within one cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+/// `heads swapped: 41.00 times`.
+fn describe(control: &Controlled) -> String {
+    match &control.result {
+        Noticed::Ratio(ratio) if ratio.value().is_infinite() => format!("{}: infinitely wrong", control.control),
+        Noticed::Ratio(ratio) => format!("{}: {ratio} times", control.control),
+        Noticed::DoesNotApply(why) => format!("{}: does not apply, {why}", control.control),
+    }
+}

@@ -1,0 +1,103 @@
+//! What is to be proved, and how thoroughly.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use attention::Problem;
+use launch::backend::Options;
+use ptx::Target;
+use serde::{Deserialize, Serialize};
+
+use crate::{Case, Error, Toolbox};
+
+/// Everything that [`prove`](crate::prove) needs.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub cases: Vec<Case>,
+    /// The folder of the pack; a pack that is there is replaced.
+    pub folder: PathBuf,
+    pub settings: Settings,
+    pub tools: Toolbox,
+    /// What repeats it, as the report says.
+    pub command: String,
+}
+
+/// How thoroughly; a pack carries it, so that it can be repeated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Architectures that ptxas assembles for, where the kernel's own target allows it: `sm_80`.
+    pub targets: Vec<String>,
+    /// Decides the inputs.
+    pub data_seed: u64,
+    /// Orders in which the emulator runs what no rule orders.
+    pub seeds: Vec<u64>,
+    /// An emulated launch ends with a finding after so many instructions.
+    pub instruction_budget: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            targets: ["sm_80", "sm_89", "sm_90"].map(String::from).to_vec(),
+            data_seed: 0,
+            seeds: (0..6).collect(),
+            instruction_budget: Options::default().instruction_budget,
+        }
+    }
+}
+
+impl Settings {
+    /// The targets that are ones.
+    pub(crate) fn targets(&self) -> Vec<Target> {
+        self.targets.iter().filter_map(|target| target.parse().ok()).collect()
+    }
+}
+
+/// The standard witness problems: three key tiles, ragged tails, more keys than queries, stage wrap-around; and a
+/// problem without any raggedness.
+pub const STANDARD: [&str; 4] = [
+    "f16 B2 H2 Sq97 Sk161 D64 full",
+    "f16 B2 H2 S128 D64 full",
+    "f16 B2 H2 Sq97 Sk161 D64 causal",
+    "f16 B2 H2 S128 D64 causal",
+];
+
+impl Request {
+    /// The built-in kernels on the standard problems.
+    pub fn standard(folder: impl Into<PathBuf>) -> Result<Request, Error> {
+        Ok(Request::new(STANDARD.iter().map(|text| built_in(text)).collect::<Result<_, _>>()?, folder))
+    }
+
+    /// These cases, with the standard seeds, targets and tools.
+    pub fn new(cases: Vec<Case>, folder: impl Into<PathBuf>) -> Request {
+        Request {
+            cases: with_own_names(cases),
+            folder: folder.into(),
+            settings: Settings::default(),
+            tools: Toolbox::find(),
+            command: "veriflash prove".into(),
+        }
+    }
+}
+
+fn built_in(text: &str) -> Result<Case, Error> {
+    let problem: Problem = text.parse()?;
+    let kernel = attention::kernels::kernel(&problem, &attention::configs::CONFIGS[0])?;
+    Ok(Case::new(kernel)?.named(text))
+}
+
+/// Folders in a pack have different names: equal ones are numbered.
+fn with_own_names(mut cases: Vec<Case>) -> Vec<Case> {
+    let mut taken: BTreeMap<String, u32> = BTreeMap::new();
+    for case in &mut cases {
+        let name = case.name.clone();
+        while taken.contains_key(&case.name) {
+            let number = taken.entry(name.clone()).or_insert(1);
+            *number += 1;
+            case.name = format!("{name}-{number}");
+        }
+        taken.insert(case.name.clone(), 1);
+    }
+    cases
+}

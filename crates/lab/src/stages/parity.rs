@@ -1,0 +1,216 @@
+//! # parity
+//!
+//! The emulator runs each kernel on poisoned outputs; output and log-sum-exp are compared with float64 attention by the
+//! rule of `attention::oracle`. Whether that rule is sharp is asked in the same run: results with one error injected
+//! must fail, and so must the kernel itself when it is called with a scale that is 1 % too large.
+
+use attention::oracle::{Bound, Comparison, Control, Oracle, Outcome};
+use launch::backend::Options;
+use serde::{Deserialize, Serialize};
+
+use super::{Log, Stage, counted};
+use crate::case::Case;
+use crate::figures::{Figure, Seen, Subject};
+use crate::harness::{self, Poison};
+use crate::outcome::State;
+
+/// The control that goes through the kernel's own argument.
+const SCALE_ARGUMENT: &str = "kernel called with a scale off by 1 %";
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    pub kernels: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    pub subject: Subject,
+    pub problem: String,
+    pub data_seed: u64,
+    pub seen: Seen,
+    pub output: Compared,
+    /// Nothing if the kernel has none.
+    pub log_sum_exp: Option<Compared>,
+    pub controls: Vec<Controlled>,
+}
+
+/// One output against float64.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Compared {
+    pub element_error: Figure,
+    pub element_allowed: Figure,
+    pub worst: String,
+    pub frobenius_error: Figure,
+    pub frobenius_allowed: Figure,
+}
+
+/// What became of a wrong result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Controlled {
+    pub control: String,
+    pub result: Noticed,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Noticed {
+    /// How wrong it was, in units of what is allowed: noticed above 1.
+    Ratio(Figure),
+    DoesNotApply(String),
+}
+
+impl Compared {
+    fn new(comparison: &Comparison) -> Compared {
+        let Comparison { element, frobenius, .. } = comparison;
+        Compared {
+            element_error: Figure::new(element.error),
+            element_allowed: Figure::new(element.allowed),
+            worst: comparison.worst.to_string(),
+            frobenius_error: Figure::new(frobenius.error),
+            frobenius_allowed: Figure::new(frobenius.allowed),
+        }
+    }
+
+    fn bounds(&self) -> [Bound; 2] {
+        let bound = |error: Figure, allowed: Figure| Bound { error: error.value(), allowed: allowed.value() };
+        [bound(self.element_error, self.element_allowed), bound(self.frobenius_error, self.frobenius_allowed)]
+    }
+
+    /// Why it does not pass.
+    fn fault(&self, what: &str) -> Option<String> {
+        let broken = self.bounds().into_iter().zip(["element", "Frobenius"]).find(|(bound, _)| !bound.holds())?;
+        Some(format!("{what} is wrong: {} error {}, worst at {}", broken.1, broken.0, self.worst))
+    }
+
+    fn ratio(&self) -> f64 {
+        self.bounds().iter().map(Bound::ratio).fold(0.0, f64::max)
+    }
+}
+
+/// Steps of a run, for progress.
+pub(crate) fn steps(cases: &[Case]) -> usize {
+    cases.len() * 2
+}
+
+/// One kernel. The error is one of ours or of the recipe: the kernel was not judged.
+pub(crate) fn run(case: &Case, data_seed: u64, budget: u64, step: &dyn Fn()) -> Result<Entry, String> {
+    let options = Options { seed: 0, instruction_budget: budget };
+    let before = harness::memory(case, data_seed, Poison::Signalling).map_err(|error| error.to_string())?;
+    let inputs = case.read_inputs(&before).map_err(|error| error.to_string())?;
+    let oracle = Oracle::new(&case.problem, &inputs).map_err(|error| error.to_string())?;
+    let judge = |memory: &launch::Memory| -> Result<_, attention::Error> {
+        oracle.judge(&case.read_outputs(memory, oracle.exact())?)
+    };
+
+    let run = harness::execute(case, &case.kernel, &before, &options).map_err(|error| error.to_string())?;
+    let parity = judge(&run.memory).map_err(|error| error.to_string())?;
+    step();
+    let through_argument = match case.with_scale_times(1.01) {
+        None => Noticed::DoesNotApply("no argument carries the scale".into()),
+        Some(wrong) => {
+            let run = harness::execute(case, &wrong, &before, &options).map_err(|error| error.to_string())?;
+            Noticed::Ratio(Figure::new(judge(&run.memory).map_err(|error| error.to_string())?.ratio()))
+        }
+    };
+    step();
+    let mut controls = vec![Controlled { control: SCALE_ARGUMENT.into(), result: through_argument }];
+    controls.extend(Control::ALL.map(|control| controlled(&oracle, control)));
+    Ok(Entry {
+        subject: case.subject(),
+        problem: case.problem.to_string(),
+        data_seed,
+        seen: run.seen,
+        output: Compared::new(&parity.output),
+        log_sum_exp: case.contract.lse.as_ref().map(|_| Compared::new(&parity.log_sum_exp)),
+        controls,
+    })
+}
+
+fn controlled(oracle: &Oracle, control: Control) -> Controlled {
+    let result = match oracle.control(control) {
+        Outcome::Applies(parity) => Noticed::Ratio(Figure::new(parity.ratio())),
+        Outcome::DoesNotApply(why) => Noticed::DoesNotApply(why.into()),
+    };
+    Controlled { control: control.to_string(), result }
+}
+
+impl Entry {
+    fn judge(&self) -> State {
+        let (name, problem) = (&self.subject.kernel, &self.problem);
+        if let Some(missing) = self.seen.missing() {
+            return State::not_run(format!("{name}: {missing}"));
+        }
+        let lse = self.log_sum_exp.as_ref().and_then(|compared| compared.fault("the log-sum-exp"));
+        let fault = self.seen.offence().or_else(|| self.output.fault("the output")).or(lse);
+        if let Some(fault) = fault {
+            return State::fail(format!("{name}: {fault} ({problem})"));
+        }
+        let asked = std::iter::once(SCALE_ARGUMENT.to_string()).chain(Control::ALL.map(|control| control.to_string()));
+        if !asked.eq(self.controls.iter().map(|one| one.control.clone())) {
+            return State::not_run(format!("{name}: not every wrong result was tried"));
+        }
+        match self.controls.iter().find(|one| one.is_missed()) {
+            Some(missed) => State::fail(format!("{name}: the rule lets a wrong result pass: {}", missed.control)),
+            None if self.controls.iter().all(|one| matches!(one.result, Noticed::DoesNotApply(_))) => {
+                State::Ambiguous { why: format!("{name}: no wrong result applies to {problem}") }
+            }
+            None => State::Pass,
+        }
+    }
+
+    fn ratio(&self) -> f64 {
+        self.output.ratio().max(self.log_sum_exp.as_ref().map_or(0.0, Compared::ratio))
+    }
+}
+
+impl Controlled {
+    fn is_missed(&self) -> bool {
+        matches!(&self.result, Noticed::Ratio(ratio) if ratio.value() <= 1.0)
+    }
+}
+
+impl Log for Report {
+    const STAGE: Stage = Stage::Parity;
+
+    fn subjects(&self) -> Vec<Subject> {
+        self.kernels.iter().map(|entry| entry.subject.clone()).collect()
+    }
+
+    fn judge(&self) -> State {
+        worst(self.kernels.iter().map(Entry::judge))
+    }
+
+    fn figures(&self) -> String {
+        let worst = self.kernels.iter().map(Entry::ratio).fold(0.0, f64::max);
+        let controls = self.kernels.iter().flat_map(|entry| &entry.controls);
+        let noticed: Vec<f64> = controls
+            .filter_map(|one| match &one.result {
+                Noticed::Ratio(ratio) => Some(ratio.value()),
+                Noticed::DoesNotApply(_) => None,
+            })
+            .collect();
+        let least = noticed.iter().copied().fold(f64::INFINITY, f64::min);
+        format!(
+            "{}: largest error {} of what is allowed; {} tried, the least wrong at {} times what is allowed",
+            counted(self.kernels.len(), "problem"),
+            Figure::new(worst),
+            counted(noticed.len(), "wrong result"),
+            Figure::new(least),
+        )
+    }
+}
+
+/// A failure before anything undecided before a pass.
+pub(super) fn worst(states: impl Iterator<Item = State>) -> State {
+    let rank = |state: &State| match state {
+        State::Fail { .. } => 0,
+        State::NotRun { .. } => 1,
+        State::Ambiguous { .. } | State::Stale { .. } => 2,
+        State::Pass => 3,
+    };
+    states.min_by_key(rank).unwrap_or(State::not_run("nothing was run"))
+}

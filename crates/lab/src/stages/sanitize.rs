@@ -1,0 +1,130 @@
+//! # sanitize
+//!
+//! The emulator runs each kernel under all its checks, once per seed: a seed decides the order of everything that no
+//! rule orders. There must be no error. "No error" means nothing if nothing ran, so each run carries its witness: the
+//! launches that were seen, and outputs that went from poison to the right answer. Poison differs between runs and the
+//! bits of the outputs may not.
+
+use std::collections::BTreeSet;
+
+use attention::oracle::Oracle;
+use launch::Finding;
+use launch::backend::Options;
+use serde::{Deserialize, Serialize};
+
+use super::parity::worst;
+use super::{Log, Stage, counted};
+use crate::case::Case;
+use crate::figures::{Figure, Found, Seen, Subject};
+use crate::harness::{self, Poison};
+use crate::outcome::State;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    pub kernels: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    pub subject: Subject,
+    pub runs: Vec<Run>,
+}
+
+/// One run under one seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    pub seed: u64,
+    pub findings: Vec<Found>,
+    pub seen: Seen,
+    /// How wrong the outputs are, in units of what is allowed.
+    pub error: Figure,
+}
+
+/// What one seed showed, with the findings as the emulator words them.
+pub(crate) fn run(case: &Case, data_seed: u64, seed: u64, budget: u64) -> Result<(Run, Vec<Finding>), String> {
+    let poison = if seed.is_multiple_of(2) { Poison::Signalling } else { Poison::Plausible };
+    let options = Options { seed, instruction_budget: budget };
+    let before = harness::memory(case, data_seed, poison).map_err(|error| error.to_string())?;
+    let run = harness::execute(case, &case.kernel, &before, &options).map_err(|error| error.to_string())?;
+    let error = error(case, &before, &run.memory).map_err(|error| error.to_string())?;
+    let findings = run.findings.iter().map(Found::from).collect();
+    Ok((Run { seed, findings, seen: run.seen, error: Figure::new(error) }, run.findings))
+}
+
+fn error(case: &Case, before: &launch::Memory, after: &launch::Memory) -> Result<f64, attention::Error> {
+    let inputs = case.read_inputs(before)?;
+    let oracle = Oracle::new(&case.problem, &inputs)?;
+    Ok(oracle.judge(&case.read_outputs(after, oracle.exact())?)?.ratio())
+}
+
+impl Run {
+    fn judge(&self, name: &str) -> State {
+        let errors: Vec<&Found> = self.findings.iter().filter(|found| found.is_error()).collect();
+        if let Some(first) = errors.first() {
+            let count = counted(errors.len(), "finding");
+            return State::fail(format!("{name}: {count} with seed {}: {first}", self.seed));
+        }
+        if let Some(missing) = self.seen.missing() {
+            return State::not_run(format!("{name}: {missing} with seed {}", self.seed));
+        }
+        if let Some(offence) = self.seen.offence() {
+            return State::fail(format!("{name}: {offence} with seed {}", self.seed));
+        }
+        if self.error.value() > 1.0 {
+            return State::fail(format!("{name}: the result is wrong with seed {}", self.seed));
+        }
+        State::Pass
+    }
+}
+
+impl Entry {
+    fn judge(&self) -> State {
+        let name = &self.subject.kernel;
+        let of_runs = worst(self.runs.iter().map(|run| run.judge(name)));
+        let results: BTreeSet<_> = self.results().collect();
+        match of_runs {
+            State::Pass if results.len() > 1 => {
+                State::fail(format!("{name}: different seeds give {} different results", results.len()))
+            }
+            state => state,
+        }
+    }
+
+    /// Which kernel wrote what, run by run.
+    fn results(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
+        self.runs.iter().map(|run| (self.subject.kernel.as_str(), run.seen.results()))
+    }
+}
+
+impl Log for Report {
+    const STAGE: Stage = Stage::Sanitize;
+
+    fn subjects(&self) -> Vec<Subject> {
+        self.kernels.iter().map(|entry| entry.subject.clone()).collect()
+    }
+
+    fn judge(&self) -> State {
+        worst(self.kernels.iter().map(Entry::judge))
+    }
+
+    fn figures(&self) -> String {
+        let runs = self.kernels.iter().flat_map(|entry| &entry.runs);
+        let (errors, others): (Vec<&Found>, Vec<&Found>) =
+            runs.clone().flat_map(|run| &run.findings).partition(|found| found.is_error());
+        let warnings =
+            if others.is_empty() { String::new() } else { format!(", {}", counted(others.len(), "warning")) };
+        let seeds = self.kernels.first().map_or(0, |entry| entry.runs.len());
+        let results: BTreeSet<_> = self.kernels.iter().flat_map(Entry::results).collect();
+        format!(
+            "{} in {} of {} under {}{warnings}; {} to the bit",
+            counted(errors.len(), "finding"),
+            counted(runs.count(), "run"),
+            counted(self.kernels.len(), "kernel"),
+            counted(seeds, "seed"),
+            counted(results.len(), "result"),
+        )
+    }
+}

@@ -1,0 +1,209 @@
+//! A careful forger has this very code: it edits a log and makes everything that follows from it anew.
+
+use super::*;
+use crate::figures::Figure;
+use crate::pack::write;
+use crate::prove::{self, Bench};
+use crate::stages::parity::{Controlled, Noticed};
+use crate::{Request, Settings};
+use tempfile::TempDir;
+
+/// What a forger does to the logs.
+type Edit = fn(&mut Evidence);
+
+/// An honest request, what it gave, and a folder.
+struct Forger {
+    request: Request,
+    evidence: Evidence,
+    kernels: Files,
+    folder: TempDir,
+}
+
+impl Forger {
+    /// `edit` changes the kernel's text.
+    fn new(edit: impl Fn(String) -> String) -> Forger {
+        let folder = tempfile::tempdir().unwrap();
+        let problem = "f16 B1 H2 Sq33 Sk65 D64 full".parse().unwrap();
+        let kernel = attention::kernels::kernel(&problem, &attention::configs::CONFIGS[0]).unwrap();
+        let kernel = Kernel::parse("case.ptx", &edit(kernel.parsed.source.text)).unwrap();
+        let mut request = Request::new(vec![Case::new(kernel).unwrap()], folder.path().join("pack"));
+        request.settings = Settings { seeds: vec![0, 1], ..Settings::default() };
+        request.tools = Toolbox::none();
+        let bench = Bench { cases: &request.cases, settings: &request.settings, progress: &Silent };
+        let gathered = bench.gather(&request.tools).unwrap();
+        let kernels = gathered.kernel_files(&request.cases);
+        Forger { evidence: gathered.evidence, kernels, folder, request }
+    }
+
+    /// A pack of edited evidence, consistent in itself; verified with a run of its own.
+    fn forge(&self, edit: impl Fn(&mut Evidence)) -> Verification {
+        let mut evidence = self.evidence.clone();
+        edit(&mut evidence);
+        let (files, _) = prove::files(&self.request, &evidence, self.kernels.clone());
+        self.verify(&files, true)
+    }
+
+    fn verify(&self, files: &Files, rerun: bool) -> Verification {
+        let folder = self.folder.path().join("pack");
+        write::write(&folder, files).unwrap();
+        verify(&folder, &VerifyOptions { rerun, tools: Toolbox::none(), progress: &Silent }).unwrap()
+    }
+}
+
+fn ran<L>(record: &mut Record<L>) -> &mut L {
+    match record {
+        Record::Ran(log) => log,
+        Record::NotRun { why } => panic!("{why}"),
+    }
+}
+
+fn fault(verification: &Verification) -> &str {
+    verification.fault().expect("the forgery was accepted")
+}
+
+#[test]
+fn an_honest_pack_is_accepted() {
+    let forger = Forger::new(|text| text);
+    let verification = forger.forge(|_| {});
+    assert!(verification.accepted(), "{}", verification.table());
+    assert_eq!(verification.tally().to_string(), "3 passed, 0 failed, 5 not run");
+}
+
+#[test]
+fn a_pass_cannot_be_forged_for_a_wrong_kernel() {
+    let forger = Forger::new(|text| {
+        let load = "ld.param.f32 %scale_log2, [scale_log2];";
+        text.replace(load, &format!("{load}\n    mul.f32 %scale_log2, %scale_log2, 0f3F8147AE;"))
+    });
+    let honest = forger.forge(|_| {});
+    assert!(honest.accepted(), "{}", honest.table());
+    assert_eq!(honest.tally().failed, 2);
+    let forged = forger.forge(|evidence| {
+        for entry in &mut ran(&mut evidence.parity).kernels {
+            let lse = entry.log_sum_exp.as_mut().unwrap();
+            for compared in [&mut entry.output, lse] {
+                compared.element_error = Figure::new(1e-9);
+                compared.frobenius_error = Figure::new(1e-9);
+            }
+        }
+        let entries = ran(&mut evidence.sanitize).kernels.iter_mut();
+        entries.flat_map(|entry| &mut entry.runs).for_each(|run| run.error = Figure::new(0.1));
+    });
+    assert_eq!(forged.tally().failed, 0, "the forgery is consistent: {}", forged.table());
+    assert!(fault(&forged).contains("parity: another run of the emulator"));
+}
+
+#[test]
+fn edited_figures_are_found_by_another_run() {
+    let forger = Forger::new(|text| text);
+    let edits: [(&str, Edit); 6] = [
+        ("parity", |evidence| ran(&mut evidence.parity).kernels[0].output.element_error = Figure::new(1e-7)),
+        ("parity", |evidence| {
+            let controls = &mut ran(&mut evidence.parity).kernels[0].controls;
+            controls[1] = Controlled { result: Noticed::Ratio(Figure::new(1e6)), ..controls[1].clone() };
+        }),
+        ("parity", |evidence| evidence.parity = Record::NotRun { why: "no time".into() }),
+        ("sanitize", |evidence| ran(&mut evidence.sanitize).kernels[0].runs[0].seen.launches[0].count = 7),
+        ("sanitize", |evidence| {
+            let outputs = &mut ran(&mut evidence.sanitize).kernels[0].runs[0].seen.outputs;
+            outputs[0].before = "0".repeat(64);
+        }),
+        ("sanitize", |evidence| ran(&mut evidence.sanitize).kernels[0].runs[1].error = Figure::new(0.01)),
+    ];
+    for (stage, edit) in edits {
+        let forged = forger.forge(edit);
+        assert!(fault(&forged).starts_with(stage), "{stage}: {}", forged.table());
+    }
+}
+
+#[test]
+fn claims_that_need_no_run_are_refused_without_one() {
+    let forger = Forger::new(|text| text);
+    let edits: [(&str, Edit); 4] = [
+        ("stress, bench", |evidence| evidence.bench = Record::NotRun { why: "twice as fast, trust us".into() }),
+        ("resources", |evidence| evidence.resources = Record::NotRun { why: "later".into() }),
+        ("a log has other seeds", |evidence| ran(&mut evidence.sanitize).kernels[0].runs.truncate(1)),
+        ("a log has other seeds", |evidence| ran(&mut evidence.parity).kernels[0].data_seed = 3),
+    ];
+    for (expected, edit) in edits {
+        let mut evidence = forger.evidence.clone();
+        edit(&mut evidence);
+        let (files, _) = prove::files(&forger.request, &evidence, forger.kernels.clone());
+        let forged = forger.verify(&files, false);
+        assert!(fault(&forged).starts_with(expected), "{}", forged.table());
+    }
+}
+
+#[test]
+fn a_log_of_another_kernel_is_stale() {
+    let forger = Forger::new(|text| text);
+    let forged = forger.forge(|evidence| ran(&mut evidence.parity).kernels[0].subject.module = "0".repeat(64));
+    assert_eq!(forged.tally().undecided, 1);
+    assert!(!forged.accepted());
+}
+
+#[test]
+fn a_listed_file_that_belongs_to_no_log_is_refused() {
+    let forger = Forger::new(|text| text);
+    let mut kernels = forger.kernels.clone();
+    kernels.insert("benchmarks.csv".into(), b"ours,1000".to_vec());
+    let (files, _) = prove::files(&forger.request, &forger.evidence, kernels);
+    assert_eq!(fault(&forger.verify(&files, false)), "benchmarks.csv belongs to no log");
+}
+
+#[test]
+fn figures_alone_decide() {
+    let forger = Forger::new(|text| text);
+    let subjects: Vec<Subject> = forger.request.cases.iter().map(Case::subject).collect();
+    let said = |stage: Stage, edit: Edit| {
+        let mut evidence = forger.evidence.clone();
+        edit(&mut evidence);
+        let outcome = &evidence.outcomes(&subjects)[stage as usize];
+        format!("{}: {}", outcome.state().word(), outcome.state().why().unwrap_or_default())
+    };
+    let parity = |edit: Edit| said(Stage::Parity, edit);
+    let sanitize = |edit: Edit| said(Stage::Sanitize, edit);
+    let expected = [
+        (parity(|_| {}), "pass"),
+        (
+            parity(|evidence| ran(&mut evidence.parity).kernels[0].output.element_error = Figure::new(f64::NAN)),
+            "FAIL: case: the output is wrong: element error inf exceeds",
+        ),
+        (
+            parity(|evidence| {
+                ran(&mut evidence.parity).kernels[0].controls[2].result = Noticed::Ratio(Figure::new(1.0))
+            }),
+            "FAIL: case: the rule lets a wrong result pass: one key block skipped",
+        ),
+        (
+            parity(|evidence| drop(ran(&mut evidence.parity).kernels[0].controls.pop())),
+            "not run: case: not every wrong result was tried",
+        ),
+        (
+            parity(|evidence| ran(&mut evidence.parity).kernels[0].seen.launches.clear()),
+            "not run: case: 0 of 1 launches were seen",
+        ),
+        (
+            parity(|evidence| ran(&mut evidence.parity).kernels[0].seen.inputs[1].after = "other".into()),
+            "FAIL: case: the kernel changed its input `k`",
+        ),
+        (parity(|evidence| ran(&mut evidence.parity).kernels.clear()), "stale: the log does not speak of kernel case"),
+        (sanitize(|_| {}), "pass"),
+        (sanitize(|evidence| ran(&mut evidence.sanitize).kernels[0].runs.clear()), "not run: nothing was run"),
+        (
+            sanitize(|evidence| ran(&mut evidence.sanitize).kernels[0].runs[1].seen.launches.clear()),
+            "not run: case: 0 of 1 launches were seen with seed 1",
+        ),
+        (
+            sanitize(|evidence| ran(&mut evidence.sanitize).kernels[0].runs[1].seen.outputs[0].after = "other".into()),
+            "FAIL: case: different seeds give 2 different results",
+        ),
+        (
+            sanitize(|evidence| ran(&mut evidence.sanitize).kernels[0].runs[1].error = Figure::new(1.01)),
+            "FAIL: case: the result is wrong with seed 1",
+        ),
+    ];
+    for (said, expected) in expected {
+        assert!(said.starts_with(expected), "{said}: expected {expected}");
+    }
+}

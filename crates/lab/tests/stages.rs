@@ -1,0 +1,157 @@
+//! Every stage can pass, and every stage can fail.
+#![cfg(unix)]
+
+mod support;
+
+use lab::{Gate, GateResult, Pack, Request, Silent, Stage, State, Toolbox, prove};
+use support::{CODE, SAID, case, kernel_text, request, tools};
+
+fn pack_of(text: &str) -> Pack {
+    let folder = tempfile::tempdir().unwrap();
+    prove(&request(text, &folder.path().join("pack")), &Silent).unwrap()
+}
+
+fn pack_with(said: &str, code: &str) -> Pack {
+    let folder = tempfile::tempdir().unwrap();
+    let mut request = request(&kernel_text(), &folder.path().join("pack"));
+    request.tools = tools(folder.path(), said, code);
+    prove(&request, &Silent).unwrap()
+}
+
+/// Why a stage failed.
+fn why(pack: &Pack, stage: &str) -> String {
+    let outcome = pack.outcomes.iter().find(|outcome| outcome.stage().name() == stage).unwrap();
+    assert!(matches!(outcome.state(), State::Fail { .. }), "{stage}: {:?}", outcome.state());
+    outcome.sentence().into()
+}
+
+/// The text with one part replaced, which must be there.
+fn edited(text: &str, from: &str, to: &str) -> String {
+    assert!(text.contains(from), "{from}");
+    text.replacen(from, to, 1)
+}
+
+#[test]
+fn a_bare_machine_proves_three_stages_and_says_how_to_get_more() {
+    let pack = pack_of(&kernel_text());
+    assert_eq!(pack.tally().to_string(), "3 passed, 0 failed, 5 not run", "{}", pack.table());
+    for stage in [Stage::Resources, Stage::Code] {
+        let outcome = &pack.outcomes[stage as usize];
+        assert!(outcome.sentence().contains("pip install nvidia-cuda-nvcc"), "{}", outcome.sentence());
+    }
+    assert!(pack.outcomes[0].figures().contains("ptxas was not found"));
+    let lacking = vec![Stage::Stress, Stage::Resources, Stage::Code];
+    assert_eq!(pack.gate(Gate::Merge), GateResult::Undecided(lacking));
+}
+
+#[test]
+fn with_tools_five_stages_pass() {
+    let pack = pack_with(SAID, CODE);
+    assert_eq!(pack.tally().to_string(), "5 passed, 0 failed, 3 not run", "{}", pack.table());
+    assert_eq!(pack.gate(Gate::Merge), GateResult::Undecided(vec![Stage::Stress]));
+}
+
+#[test]
+fn the_standard_request_passes_with_the_tools_that_are_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let request = Request::standard(folder.path().join("pack")).unwrap();
+    let complete = matches!(request.tools, Toolbox { ptxas: Some(_), nvdisasm: Some(_) });
+    let expected = if complete { "5 passed, 0 failed, 3 not run" } else { "3 passed, 0 failed, 5 not run" };
+    let pack = prove(&request, &Silent).unwrap();
+    assert_eq!(pack.tally().to_string(), expected, "{}", pack.table());
+    assert_eq!(request.cases.len(), 4);
+}
+
+#[test]
+fn a_wrong_scale_fails_parity() {
+    let load = "ld.param.f32 %scale_log2, [scale_log2];";
+    // 1.01
+    let wrong = format!("{load}\n    mul.f32 %scale_log2, %scale_log2, 0f3F8147AE;");
+    let pack = pack_of(&edited(&kernel_text(), load, &wrong));
+    assert!(why(&pack, "parity").contains("is wrong"), "{}", pack.table());
+    assert!(why(&pack, "sanitize").contains("result is wrong"), "{}", pack.table());
+    assert_eq!(pack.gate(Gate::Merge), GateResult::Failed(vec![Stage::Parity, Stage::Sanitize]));
+}
+
+#[test]
+fn a_removed_barrier_fails_sanitize_with_both_lines() {
+    let pack = pack_of(&edited(&kernel_text(), "bar.sync 0;", ""));
+    let why = why(&pack, "sanitize");
+    assert!(why.contains("finding") && why.contains("at line") && why.contains("and line"), "{why}");
+    assert!(!pack.findings.is_empty());
+    assert!(pack.findings.iter().all(|finding| finding.first.file == "case.ptx"));
+}
+
+#[test]
+fn an_endless_kernel_ends_at_its_budget() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = kernel_text();
+    let mut request = request(&text, &folder.path().join("pack"));
+    request.settings.instruction_budget = 1000;
+    let pack = prove(&request, &Silent).unwrap();
+    assert!(why(&pack, "sanitize").contains("1000 instructions"), "{}", pack.table());
+    assert!(matches!(pack.outcomes[Stage::Parity as usize].state(), State::Fail { .. }));
+}
+
+#[test]
+fn a_kernel_that_writes_nothing_fails() {
+    let text = kernel_text();
+    let body = text.find("    ld.param").unwrap();
+    let idle = format!("{}    ret;\n{}", &text[..body], &text[body..]);
+    let pack = pack_of(&idle);
+    assert!(why(&pack, "parity").contains("left its output `o` as it was"), "{}", pack.table());
+    assert!(why(&pack, "sanitize").contains("left its output"), "{}", pack.table());
+}
+
+#[test]
+fn what_ptxas_refuses_fails_assemble() {
+    let pack = pack_with("ptxas error : too wide", CODE);
+    assert!(why(&pack, "assemble").contains("too wide"), "{}", pack.table());
+    assert!(matches!(pack.outcomes[Stage::Code as usize].state(), State::NotRun { .. }));
+    assert_ne!(pack.outcomes[Stage::Resources as usize].state(), &State::Pass);
+}
+
+#[test]
+fn spills_and_stack_fail_resources() {
+    let pack = pack_with(&SAID.replace("0 bytes spill stores", "8 bytes spill stores"), CODE);
+    assert!(why(&pack, "resources").contains("8 spilled"), "{}", pack.table());
+    let pack = pack_with(&SAID.replace("0 bytes stack", "16 bytes stack"), CODE);
+    assert!(why(&pack, "resources").contains("16 bytes of stack"), "{}", pack.table());
+    let pack = pack_with(&SAID.replace("Used 96", "Guessed 96"), CODE);
+    assert!(
+        matches!(pack.outcomes[Stage::Resources as usize].state(), State::NotRun { why } if why.contains("Guessed"))
+    );
+}
+
+#[test]
+fn machine_code_without_tensor_cores_in_a_loop_fails_code() {
+    let cases = [
+        (CODE.replace("HMMA.16816.F32", "FFMA"), "no tensor-core"),
+        (CODE.replace("BRA `(.L_x_0)", "NOP"), "no tensor-core"),
+        (CODE.replace("LDGSTS.E.BYPASS.128", "LDG.E.128"), "asynchronous"),
+        (CODE.replace("EXIT ;", "STL [R1], R5 ;"), "local memory is touched 1 times"),
+    ];
+    for (code, expected) in cases {
+        let pack = pack_with(SAID, &code);
+        assert!(why(&pack, "code").contains(expected), "{}", pack.table());
+    }
+}
+
+#[test]
+fn a_recipe_without_a_contract_is_refused_with_the_cure() {
+    let text = kernel_text();
+    let refusal = |from: &str, to: &str| {
+        let kernel = launch::Kernel::parse("case.ptx", &edited(&text, from, to)).unwrap();
+        lab::Case::new(kernel).unwrap_err().to_string()
+    };
+    let contract: String = text
+        .lines()
+        .skip_while(|line| *line != "//@ [attention]")
+        .take_while(|line| line.starts_with("//@"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    assert!(refusal(&contract, "").contains("no [attention] table"));
+    assert!(refusal("\"causal-bottom-right\"", "\"window(1,2)\"").contains("has no oracle"));
+    assert!(refusal("//@ type = \"f16\"", "//@ type = \"f32\"").contains("expected f16 or bf16"));
+    assert_eq!(case(&text).problem.to_string(), support::PROBLEM);
+}
