@@ -145,7 +145,11 @@ pub struct Variable {
 pub enum Initial {
     Value(Immediate),
     /// `name+8`, or `generic(name)+8`: an address in the variable's own space, or a generic one.
-    Address { of: GlobalId, offset: i64, generic: bool },
+    Address {
+        of: GlobalId,
+        offset: i64,
+        generic: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

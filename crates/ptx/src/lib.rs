@@ -29,7 +29,7 @@ pub use forms::{Effect, Form, Op};
 pub use ir::*;
 pub use parser::{EntryPlaces, Parsed, Places, parse};
 pub use printer::print;
-pub use special::SPECIAL_REGISTERS;
 pub use source::{Position, Source, Span, Spans};
+pub use special::SPECIAL_REGISTERS;
 pub use types::{Space, Target, Type, Version};
 pub use verify::verify;

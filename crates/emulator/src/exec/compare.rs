@@ -30,6 +30,15 @@ impl Lane {
         match self.op {
             Compare::Select => return if c & 1 == 1 { a } else { b },
             Compare::SetPredicate | Compare::SetCombined => {}
+            // Refused by `decode`.
+            Compare::SetHalf
+            | Compare::SetHalfCombined
+            | Compare::SetHalves
+            | Compare::SetBrain16
+            | Compare::SetBrain16Combined
+            | Compare::SetBrain16s
+            | Compare::SelectBySign
+            | Compare::SelectByFloatSign => return 0,
         }
         self.combined(self.holds(a, b), c)
     }

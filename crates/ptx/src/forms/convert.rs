@@ -3,7 +3,15 @@
 #[rustfmt::skip] // One row per line.
 super::forms! { Convert:
     // op                 spelling, as the PTX manual writes it                     operands                     PTX   target effect
-    Integer               "cvt{.sat}(.u8|.s8|<int>)(.u8|.s8|<int>)"                 "d:T>, a:U>$"                "1.0" sm_10 Pure;
+    Integer               "cvt(.u8|.s8|<int>)(.u8|.s8|<int>)"                       "d:T>, a:U>$"                "1.0" sm_10 Pure;
+    SaturateToU8          "cvt.sat.u8(.s8|.u16|.s16|.u32|.s32|.u64|.s64)"           "d:T>, a:U>"                 "1.0" sm_10 Pure;
+    SaturateToS8          "cvt.sat.s8(.u8|.u16|.s16|.u32|.s32|.u64|.s64)"           "d:T>, a:U>"                 "1.0" sm_10 Pure;
+    SaturateToU16         "cvt.sat.u16(.s8|.s16|.u32|.s32|.u64|.s64)"               "d:T>, a:U>"                 "1.0" sm_10 Pure;
+    SaturateToS16         "cvt.sat.s16(.u16|.u32|.s32|.u64|.s64)"                   "d:T>, a:U>"                 "1.0" sm_10 Pure;
+    SaturateToU32         "cvt.sat.u32(.s8|.s16|.s32|.u64|.s64)"                    "d:T>, a:U>"                 "1.0" sm_10 Pure;
+    SaturateToS32         "cvt.sat.s32(.u32|.u64|.s64)"                             "d:T>, a:U>"                 "1.0" sm_10 Pure;
+    SaturateToU64         "cvt.sat.u64(.s8|.s16|.s32|.s64)"                         "d:T>, a:U>"                 "1.0" sm_10 Pure;
+    SaturateToS64         "cvt.sat.s64.u64"                                         "d:T>, a:U>"                 "1.0" sm_10 Pure;
     ToFloat               "cvt(.rn|.rz|.rm|.rp){.sat}.f32(.u8|.s8|<int>)"           "d:T>, a:U>"                 "1.0" sm_10 Pure;
     ToDouble              "cvt(.rn|.rz|.rm|.rp){.sat}.f64(.u8|.s8|<int>)"           "d:T>, a:U>"                 "1.0" sm_13 Pure;
     ToHalf                "cvt(.rn|.rz|.rm|.rp).f16(.u8|.s8|<int>)"                 "d:T>, a:U>"                 "1.0" sm_53 Pure;
@@ -28,11 +36,11 @@ super::forms! { Convert:
     NarrowBrain16Relu     "cvt(.rn|.rz).relu.bf16.f32"                              "d:T, a:U"                   "7.0" sm_80 Pure;
     NarrowPair            "cvt(.rn|.rz)(.f16x2|.bf16x2).f32"                        "d:T, a:U, b:U"              "7.0" sm_80 Pure;
     NarrowPairRelu        "cvt(.rn|.rz).relu(.f16x2|.bf16x2).f32"                   "d:T, a:U, b:U"              "7.0" sm_80 Pure;
-    NarrowTensor32        "cvt.rna{.satfinite}.tf32.f32"                            "d:b32, a:f32"               "7.0" sm_80 Pure;
-    NarrowTensor32Rounded "cvt(.rn|.rz){.relu}.tf32.f32"                            "d:b32, a:f32"               "7.8" sm_90 Pure;
-    NarrowPairTo8         "cvt.rn.satfinite{.relu}(.e4m3x2|.e5m2x2).f32"            "d:b16, a:f32, b:f32"        "8.1" sm_89 Pure;
-    NarrowHalvesTo8       "cvt.rn.satfinite{.relu}(.e4m3x2|.e5m2x2).f16x2"          "d:b16, a:f16x2"             "8.1" sm_89 Pure;
-    WidenFrom8            "cvt.rn{.relu}.f16x2(.e4m3x2|.e5m2x2)"                    "d:f16x2, a:b16"             "8.1" sm_89 Pure;
+    NarrowTensor32        "cvt.rna{.satfinite}.tf32.f32"                            "d:tf32, a:f32^"             "7.0" sm_80 Pure;
+    NarrowTensor32Rounded "cvt(.rn|.rz){.relu}.tf32.f32"                            "d:tf32, a:f32^"             "7.8" sm_90 Pure;
+    NarrowPairTo8         "cvt.rn.satfinite{.relu}(.e4m3x2|.e5m2x2).f32"            "d:T, a:U, b:U"              "8.1" sm_89 Pure;
+    NarrowHalvesTo8       "cvt.rn.satfinite{.relu}(.e4m3x2|.e5m2x2).f16x2"          "d:T, a:U"                   "8.1" sm_89 Pure;
+    WidenFrom8            "cvt.rn{.relu}.f16x2(.e4m3x2|.e5m2x2)"                    "d:T, a:U"                   "8.1" sm_89 Pure;
     Pack                  "cvt.pack.sat(.s16|.u16).s32"                             "d:b32, a:s32, b:s32"        "6.5" sm_72 Pure;
     PackBytes             "cvt.pack.sat(.s8|.u8).s32.b32"                           "d:b32, a:s32, b:s32, c:b32" "6.5" sm_72 Pure;
 }

@@ -7,7 +7,7 @@ super::forms! { Integer:
     Subtract              "sub(<int>)"                                 "d:T, a:T, b:T"                                         "1.0" sm_10 Pure;
     AddSaturated          "add.sat.s32"                                "d:T, a:T, b:T"                                         "1.0" sm_10 Pure;
     SubtractSaturated     "sub.sat.s32"                                "d:T, a:T, b:T"                                         "1.0" sm_10 Pure;
-    AddPacked             "add(.u16x2|.s16x2)"                         "d:b32, a:b32, b:b32"                                   "8.0" sm_90 Pure;
+    AddPacked             "add(.u16x2|.s16x2)"                         "d:T, a:T, b:T"                                         "8.0" sm_90 Pure;
     AddCarryOut           "add.cc(.s32|.u32|.s64|.u64)"                "d:T, a:T, b:T"                                         "1.2" sm_10 Pure;
     AddCarry              "addc{.cc}(.s32|.u32|.s64|.u64)"             "d:T, a:T, b:T"                                         "1.2" sm_10 Pure;
     SubtractCarryOut      "sub.cc(.s32|.u32|.s64|.u64)"                "d:T, a:T, b:T"                                         "1.2" sm_10 Pure;
@@ -28,10 +28,10 @@ super::forms! { Integer:
     Maximum               "max(<int>)"                                 "d:T, a:T, b:T"                                         "1.0" sm_10 Pure;
     MinimumRelu           "min.relu.s32"                               "d:T, a:T, b:T"                                         "8.0" sm_90 Pure;
     MaximumRelu           "max.relu.s32"                               "d:T, a:T, b:T"                                         "8.0" sm_90 Pure;
-    MinimumPacked         "min{.relu}.s16x2"                           "d:b32, a:b32, b:b32"                                   "8.0" sm_90 Pure;
-    MaximumPacked         "max{.relu}.s16x2"                           "d:b32, a:b32, b:b32"                                   "8.0" sm_90 Pure;
-    MinimumPackedUnsigned "min.u16x2"                                  "d:b32, a:b32, b:b32"                                   "8.0" sm_90 Pure;
-    MaximumPackedUnsigned "max.u16x2"                                  "d:b32, a:b32, b:b32"                                   "8.0" sm_90 Pure;
+    MinimumPacked         "min{.relu}.s16x2"                           "d:T, a:T, b:T"                                         "8.0" sm_90 Pure;
+    MaximumPacked         "max{.relu}.s16x2"                           "d:T, a:T, b:T"                                         "8.0" sm_90 Pure;
+    MinimumPackedUnsigned "min.u16x2"                                  "d:T, a:T, b:T"                                         "8.0" sm_90 Pure;
+    MaximumPackedUnsigned "max.u16x2"                                  "d:T, a:T, b:T"                                         "8.0" sm_90 Pure;
     Negate                "neg(.s16|.s32|.s64)"                        "d:T, a:T"                                              "1.0" sm_10 Pure;
     Absolute              "abs(.s16|.s32|.s64)"                        "d:T, a:T"                                              "1.0" sm_10 Pure;
     AbsoluteDifference    "sad(<int>)"                                 "d:T, a:T, b:T, c:T"                                    "1.0" sm_10 Pure;
@@ -55,12 +55,12 @@ super::forms! { Integer:
     FindNthOne            "fns.b32"                                    "d:b32, a:b32, b:b32, c:s32"                            "6.0" sm_30 Pure;
     ReverseBits           "brev(.b32|.b64)"                            "d:T, a:T"                                              "2.0" sm_20 Pure;
     Permute               "prmt.b32{.f4e|.b4e|.rc8|.ecl|.ecr|.rc16}"   "d:b32, a:b32, b:b32, c:b32"                            "2.0" sm_20 Pure;
-    DotOfFour             "dp4a(.s32|.u32)(.s32|.u32)"                 "d:b32, a:b32, b:b32, c:b32"                            "5.0" sm_61 Pure;
-    DotOfTwo              "dp2a(.lo|.hi)(.s32|.u32)(.s32|.u32)"        "d:b32, a:b32, b:b32, c:b32"                            "5.0" sm_61 Pure;
-    AddFour "vadd4(.u32|.s32)(.u32|.s32)(.u32|.s32){.sat|.add}" "d:b32, a:b32, b:b32, c:b32" "3.0" sm_30 Pure;
-    SubtractFour "vsub4(.u32|.s32)(.u32|.s32)(.u32|.s32){.sat|.add}" "d:b32, a:b32, b:b32, c:b32" "3.0" sm_30 Pure;
-    AverageFour "vavrg4(.u32|.s32)(.u32|.s32)(.u32|.s32){.sat|.add}" "d:b32, a:b32, b:b32, c:b32" "3.0" sm_30 Pure;
-    AbsoluteDifferenceFour "vabsdiff4(.u32|.s32)(.u32|.s32)(.u32|.s32){.sat|.add}" "d:b32, a:b32, b:b32, c:b32" "3.0" sm_30 Pure;
-    MinimumFour "vmin4(.u32|.s32)(.u32|.s32)(.u32|.s32){.sat|.add}" "d:b32, a:b32, b:b32, c:b32" "3.0" sm_30 Pure;
-    MaximumFour "vmax4(.u32|.s32)(.u32|.s32)(.u32|.s32){.sat|.add}" "d:b32, a:b32, b:b32, c:b32" "3.0" sm_30 Pure;
+    DotOfFour             "dp4a(.s32|.u32)(.s32|.u32)"                 "d:u32, a:u32, b:u32, c:u32"                            "5.0" sm_61 Pure;
+    DotOfTwo              "dp2a(.lo|.hi)(.s32|.u32)(.s32|.u32)"        "d:u32, a:u32, b:u32, c:u32"                            "5.0" sm_61 Pure;
+    AddFour "vadd4(.u32|.s32)(.u32|.s32)(.u32|.s32){.sat|.add}" "d:u32, a:u32^, b:u32^, c:u32^" "3.0" sm_30 Pure;
+    SubtractFour "vsub4(.u32|.s32)(.u32|.s32)(.u32|.s32){.sat|.add}" "d:u32, a:u32^, b:u32^, c:u32^" "3.0" sm_30 Pure;
+    AverageFour "vavrg4(.u32|.s32)(.u32|.s32)(.u32|.s32){.sat|.add}" "d:u32, a:u32^, b:u32^, c:u32^" "3.0" sm_30 Pure;
+    AbsoluteDifferenceFour "vabsdiff4(.u32|.s32)(.u32|.s32)(.u32|.s32){.sat|.add}" "d:u32, a:u32^, b:u32^, c:u32^" "3.0" sm_30 Pure;
+    MinimumFour "vmin4(.u32|.s32)(.u32|.s32)(.u32|.s32){.sat|.add}" "d:u32, a:u32^, b:u32^, c:u32^" "3.0" sm_30 Pure;
+    MaximumFour "vmax4(.u32|.s32)(.u32|.s32)(.u32|.s32){.sat|.add}" "d:u32, a:u32^, b:u32^, c:u32^" "3.0" sm_30 Pure;
 }

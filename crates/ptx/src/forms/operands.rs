@@ -14,7 +14,8 @@
 //! | `{, b:u32}` | what may be left out |
 //! | `p:b64?L2::cache_hint` | an operand that belongs to a modifier, and comes with it |
 //! | `>` `&` `$` `%` `!` `_` | wider registers, symbols, special registers, `{low, high}` halves, negated predicates, sinks are allowed |
-//! | `n:imm(4 8)`, `a:u32(0..15)`, `b:u32(*32)`, `n:imm(0..)` | constants: one of, from and to, multiples of, at least |
+//! | `^`, `d:sink` | registers alone, `_` alone |
+//! | `n:imm(4 8)`, `a:u32(0..15)`, `b:u32(*32)`, `n:imm(0..)`, `n:imm(24..256*8)` | constants: one of, from and to, multiples of, at least, from and to in steps |
 //! | `[d@shared]` | an address in this space, whatever the mnemonic says |
 
 use super::{Form, Spelling};
@@ -43,6 +44,8 @@ pub struct OperandSpec {
     pub negated: bool,
     /// `_` may stand for it.
     pub sink: bool,
+    /// No constant may stand for it.
+    pub registers_only: bool,
     pub constants: Constants,
     /// Of an address: the space it is in, where the row says so.
     pub space: Option<Space>,
@@ -67,6 +70,8 @@ pub enum Constants {
     /// From and to.
     Range(i128, i128),
     MultipleOf(i128),
+    /// From and to, and multiples of.
+    Steps(i128, i128, i128),
 }
 
 /// Whether a `|p` result follows.
@@ -82,6 +87,8 @@ pub enum Field {
     Value(TypeSpec, Count),
     Immediate,
     Label,
+    /// `_` and nothing else.
+    Sink,
     /// The function that a call names.
     Function,
     /// `(a, b)`: what a call takes or returns.
@@ -172,6 +179,7 @@ const PLAIN: OperandSpec = OperandSpec {
     special: false,
     negated: false,
     sink: false,
+    registers_only: false,
     constants: Constants::Any,
     space: None,
     optional: false,
@@ -215,6 +223,7 @@ impl OperandSpec {
             special: flag('$'),
             negated: flag('!'),
             sink: flag('_'),
+            registers_only: flag('^'),
             constants,
             ..PLAIN
         }
@@ -239,10 +248,10 @@ impl OperandSpec {
                 self.fits_result(first) && matches!(**second, Operand::Register(_) | Operand::Sink)
             }
             (_, _) if self.second == Second::Yes => false,
-            // `ldmatrix….x1` takes a vector of one, other instructions a bare register.
-            (Field::Value(_, Count::Variable('X', _)), one) if !matches!(one, Operand::Vector(_)) => false,
+            (Field::Value(_, count), one) if count.is_vector() && !matches!(one, Operand::Vector(_)) => false,
             (Field::Value(_, number), one) => self.fits_single(one, count(number)),
             (Field::Immediate, Operand::Immediate(_)) | (Field::Label, Operand::Label(_)) => true,
+            (Field::Sink, Operand::Sink) => true,
             (Field::Function, Operand::Symbol(Symbol::Function(_))) => true,
             (Field::Arguments, Operand::Arguments(_)) => true,
             (Field::Address(_), Operand::Address(_)) => true,
@@ -262,7 +271,7 @@ impl OperandSpec {
             Operand::Vector(parts) => count > 1 || self.halves || parts.len() == 1,
             _ if count > 1 => false,
             Operand::Register(_) => true,
-            Operand::Immediate(_) => !self.defines,
+            Operand::Immediate(_) => !self.defines && !self.registers_only,
             Operand::Special(_) => self.special,
             Operand::Symbol(_) => self.symbols,
             Operand::Not(_) => self.negated,
@@ -277,6 +286,7 @@ fn field(ty: &'static str) -> Field {
         "imm" => Field::Immediate,
         "label" => Field::Label,
         "function" => Field::Function,
+        "sink" => Field::Sink,
         _ => {
             let (ty, count) = typed(ty);
             Field::Value(ty, count)
@@ -286,7 +296,7 @@ fn field(ty: &'static str) -> Field {
 
 /// `b32[4]`, `T[V]`, `2T`, `f32[N/2]`, with flags that stand anywhere behind the type.
 fn typed(text: &'static str) -> (TypeSpec, Count) {
-    let end = text.find(['[', '>', '&', '$', '%', '!', '_']).unwrap_or(text.len());
+    let end = text.find(['[', '>', '&', '$', '%', '!', '_', '^']).unwrap_or(text.len());
     let name = &text[..end];
     let slot = |name: &str| ["T", "U", "W", "X4"].iter().position(|one| *one == name);
     let ty = match (slot(name), name.strip_prefix('~').and_then(slot)) {
@@ -313,7 +323,10 @@ impl Constants {
         let number = |text: &str| text.parse().expect("a row's constant");
         match (text.split_once(".."), text.strip_prefix('*')) {
             (Some((from, "")), _) => Constants::Range(number(from), NO_LIMIT),
-            (Some((from, to)), _) => Constants::Range(number(from), number(to)),
+            (Some((from, to)), _) => match to.split_once('*') {
+                Some((to, step)) => Constants::Steps(number(from), number(to), number(step)),
+                None => Constants::Range(number(from), number(to)),
+            },
             (_, Some(factor)) => Constants::MultipleOf(number(factor)),
             _ => Constants::OneOf(text.split(' ').map(number).collect()),
         }
@@ -325,6 +338,7 @@ impl Constants {
             Constants::OneOf(all) => all.contains(&value),
             Constants::Range(from, to) => (*from..=*to).contains(&value),
             Constants::MultipleOf(factor) => value % factor == 0,
+            Constants::Steps(from, to, step) => (*from..=*to).contains(&value) && value % step == 0,
         }
     }
 }
@@ -338,11 +352,17 @@ impl std::fmt::Display for Constants {
             Constants::Range(from, NO_LIMIT) => write!(f, "{from} or more"),
             Constants::Range(from, to) => write!(f, "{from} to {to}"),
             Constants::MultipleOf(factor) => write!(f, "a multiple of {factor}"),
+            Constants::Steps(from, to, step) => write!(f, "a multiple of {step} from {from} to {to}"),
         }
     }
 }
 
 impl Count {
+    /// Does the operand have braces even around a single element? Matrices do, `ld` does not.
+    pub fn is_vector(self) -> bool {
+        matches!(self, Count::Fragment(..) | Count::Variable('X' | 'I', _))
+    }
+
     pub fn resolve(self, spelling: &Spelling, chosen: &[Option<&'static str>]) -> u32 {
         match self {
             Count::Fixed(count) => count,

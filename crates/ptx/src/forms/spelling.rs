@@ -1,7 +1,7 @@
 //! A mnemonic's spelling: fixed parts, optional and required choices.
 //!
 //! Real PTX varies the order of modifiers, even between slots, so they are matched as a set: each modifier goes to
-//! the first free slot that offers it. Slots that offer the same modifier (the two types of `cvt`) fill in order.
+//! the first free slot that offers it. Types stay in order: `cvt.u8.s8` is not `cvt.s8.u8`.
 
 use super::modifiers;
 use crate::types::{Target, Type, Version};
@@ -37,11 +37,15 @@ pub struct Spelling {
 pub struct Slot {
     pub choices: Vec<&'static str>,
     pub required: bool,
+    /// Its choices are types, such as `.f32`.
+    pub is_type: bool,
 }
 
 impl Slot {
-    pub fn is_type(&self) -> bool {
-        self.choices.iter().all(|choice| choice.parse::<Type>().is_ok())
+    fn new(text: &'static str, required: bool) -> Slot {
+        let choices = expand(text);
+        let is_type = choices.iter().all(|choice| choice.parse::<Type>().is_ok());
+        Slot { choices, required, is_type }
     }
 
     /// How many ways there are to fill the slot.
@@ -61,13 +65,13 @@ impl Spelling {
                 '(' => ')',
                 _ => {
                     let end = rest[1..].find(['.', '{', '(']).map_or(rest.len(), |end| end + 1);
-                    slots.push(Slot { choices: expand(&rest[..end]), required: true });
+                    slots.push(Slot::new(&rest[..end], true));
                     rest = &rest[end..];
                     continue;
                 }
             };
             let end = rest.find(close).expect("a row's bracket closes");
-            slots.push(Slot { choices: expand(&rest[1..end]), required: first == '(' });
+            slots.push(Slot::new(&rest[1..end], first == '('));
             rest = &rest[end + 1..];
         }
         Spelling { text, head, slots }
@@ -84,10 +88,13 @@ impl Spelling {
     /// The modifier chosen in each slot, or `None` when these modifiers are not this form.
     pub fn matches(&self, modifiers: &[&str]) -> Option<Vec<Option<&'static str>>> {
         let mut chosen: Vec<Option<&'static str>> = vec![None; self.slots.len()];
+        let mut last_type = 0;
         for modifier in modifiers {
             let offers = |slot: &Slot| slot.choices.iter().copied().find(|choice| choice == modifier);
             let free = self.slots.iter().enumerate().filter(|(index, _)| chosen[*index].is_none());
-            let (index, choice) = free.filter_map(|(index, slot)| Some((index, offers(slot)?))).next()?;
+            let in_order = free.filter(|(index, slot)| !slot.is_type || *index >= last_type);
+            let (index, choice) = { in_order }.find_map(|(index, slot)| Some((index, offers(slot)?)))?;
+            last_type = if self.slots[index].is_type { index } else { last_type };
             chosen[index] = Some(choice);
         }
         let complete = self.slots.iter().zip(&chosen).all(|(slot, chosen)| chosen.is_some() || !slot.required);
@@ -115,7 +122,7 @@ impl Spelling {
 
     /// The types among the chosen modifiers, in order.
     pub fn types(&self, chosen: &[Option<&'static str>]) -> impl Iterator<Item = Type> {
-        let slots = self.slots.iter().zip(chosen).filter(|(slot, _)| slot.is_type());
+        let slots = self.slots.iter().zip(chosen).filter(|(slot, _)| slot.is_type);
         slots.filter_map(|(_, chosen)| chosen.and_then(|text| text.parse().ok()))
     }
 

@@ -281,7 +281,8 @@ impl<'a> Parser<'a> {
         self.next += if generic { 2 } else { 0 };
         let name = self.word("the name of a variable")?;
         let Some(Meaning::Symbol(Symbol::Global(of))) = names.resolve(name) else {
-            let error = Diagnostic::new(format!("`{name}` is not a variable declared above"), self.before(), "no address");
+            let error =
+                Diagnostic::new(format!("`{name}` is not a variable declared above"), self.before(), "no address");
             return self.fail(error.help("only addresses of variables are supported as initial values").unsupported());
         };
         if generic {

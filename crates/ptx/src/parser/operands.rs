@@ -5,8 +5,8 @@ use super::{Outcome, Parser, integer};
 use crate::diagnostic::Diagnostic;
 use crate::ir::*;
 use crate::lexer::Token;
-use crate::special::SPECIAL_REGISTERS;
 use crate::source::Span;
+use crate::special::SPECIAL_REGISTERS;
 
 /// How deep `{ { … } }` may nest; PTX has one level.
 const MAX_DEPTH: u32 = 4;

@@ -94,7 +94,11 @@ impl Check<'_> {
             return self.fail(message, format!("expected {count} elements"));
         }
         self.mixed(parts)?;
-        parts.iter().try_for_each(|part| self.single(part, ty))
+        parts.iter().try_for_each(|part| match part {
+            // Beside registers, the bits of packed values may be written as a number.
+            Operand::Immediate(_) if ty.is_packed() => self.single(part, Type::B32),
+            _ => self.single(part, ty),
+        })
     }
 
     /// `mov.b64 %rd1, {%r1, %r2}`: parts that make up the whole.
@@ -244,17 +248,15 @@ impl Check<'_> {
         let (name, own) = self.named(symbol);
         match (space, symbol) {
             (Some(space), _) if space != own => self.wrong_space(name, own, space),
-            (_, Symbol::Function(_)) => self.fail(format!("`{name}` is a function: nothing is read or written there"), "no data"),
+            (_, Symbol::Function(_)) => {
+                self.fail(format!("`{name}` is a function: nothing is read or written there"), "no data")
+            }
             (Some(Space::Parameter), Symbol::Parameter(id)) => {
                 self.readable(name)?;
                 self.inside(name, self.site.function[id].bytes(), offset)
             }
-            (Some(Space::Parameter), Symbol::Return(id)) => {
-                self.inside(name, self.site.function[id].bytes(), offset)
-            }
-            (Some(Space::Parameter), Symbol::Local(id)) => {
-                self.inside(name, self.site.function[id].bytes(), offset)
-            }
+            (Some(Space::Parameter), Symbol::Return(id)) => self.inside(name, self.site.function[id].bytes(), offset),
+            (Some(Space::Parameter), Symbol::Local(id)) => self.inside(name, self.site.function[id].bytes(), offset),
             _ => Ok(()),
         }
     }

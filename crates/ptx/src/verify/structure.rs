@@ -15,8 +15,34 @@ pub fn module(parsed: &Parsed, errors: &mut Errors) {
     variables.clone().for_each(|(one, place)| variable(one, *place, errors));
     let names = variables.map(|(one, place)| (one.name.as_str(), *place));
     let entries = parsed.module.functions.iter().zip(&parsed.places.entries);
-    let names = names.chain(entries.map(|(one, places)| (one.name.as_str(), places.name)));
-    unique(names, errors);
+    let defined = entries.clone().filter(|(one, _)| !one.declared);
+    unique(names.chain(defined.map(|(one, places)| (one.name.as_str(), places.name))), errors);
+    for (one, places) in entries {
+        declared_alike(&parsed.module, one, places.name, errors);
+    }
+}
+
+/// A function may be declared often; each time with the same parameters and results.
+fn declared_alike(module: &Module, function: &Function, place: Span, errors: &mut Errors) {
+    let sizes = |all: &[Parameter]| all.iter().map(|one| (one.ty.bits(), one.count)).collect::<Vec<_>>();
+    let shape = |one: &Function| (one.kind, sizes(&one.returns), sizes(&one.parameters));
+    let first = module.functions.iter().find(|one| one.name == function.name).unwrap_or(function);
+    if shape(first) != shape(function) {
+        let message = format!("`{}` was declared with other parameters or results", function.name);
+        errors.push(Diagnostic::new(message, place, "expected them as above"));
+    }
+    let callee = function.kind == FunctionKind::Callee;
+    if function.linkage == Linkage::Extern && !function.declared {
+        errors.push(Diagnostic::new(
+            format!("`{}` is `.extern`, and has a body", function.name),
+            place,
+            "defined elsewhere",
+        ));
+    }
+    if !callee && function.tuning.contains(&Tuning::NoReturn) {
+        let message = format!("`.noreturn` is for functions; `{}` is an entry", function.name);
+        errors.push(Diagnostic::new(message, place, "an entry"));
+    }
 }
 
 fn unique<'a>(names: impl Iterator<Item = (&'a str, Span)>, errors: &mut Errors) {
@@ -63,6 +89,9 @@ fn variable(variable: &Variable, place: Span, errors: &mut Errors) {
     let mut fail = |message: String, label: &str| errors.push(Diagnostic::new(message, place, label));
     if variable.ty == Type::Pred || !is_register_type(variable.ty) {
         fail(format!("a variable cannot be `{}`", variable.ty), "expected a type such as `.b32`");
+    }
+    if variable.linkage == Linkage::Extern && !variable.init.is_empty() {
+        fail(format!("`{name}` is `.extern`: its values are written elsewhere"), "remove what follows `=`");
     }
     if variable.size == VariableSize::Array(0) {
         fail(format!("`{name}` has no elements"), "expected at least one");
