@@ -144,11 +144,12 @@ pub struct Variable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Initial {
     Value(Immediate),
-    /// `name+8`, or `generic(name)+8`: an address in the variable's own space, or a generic one.
+    /// `name+8`, or `generic(name)+8`: an address in its own space, or a generic one; of `0xFF00(name)`, some bits.
     Address {
-        of: GlobalId,
+        of: Symbol,
         offset: i64,
         generic: bool,
+        mask: Option<u64>,
     },
 }
 

@@ -18,10 +18,15 @@ fn write_module(out: &mut String, module: &Module) -> fmt::Result {
     for text in &module.pragmas {
         writeln!(out, ".pragma \"{text}\";")?;
     }
+    // Variables stand behind the functions whose addresses they may hold.
+    let declared = module.functions.iter().take_while(|function| function.declared).count();
+    for function in &module.functions[..declared] {
+        write_function(out, module, function)?;
+    }
     for variable in &module.variables {
         write_variable(out, module, variable)?;
     }
-    for function in &module.functions {
+    for function in &module.functions[declared..] {
         write_function(out, module, function)?;
     }
     for (new, known) in &module.aliases {
@@ -60,10 +65,16 @@ fn write_variable(out: &mut String, module: &Module, variable: &Variable) -> fmt
 fn initial(module: &Module, value: &Initial) -> String {
     match value {
         Initial::Value(value) => immediate(value),
-        Initial::Address { of, offset, generic } => {
-            let name = &module[*of].name;
-            let name = if *generic { format!("generic({name})") } else { name.clone() };
-            if *offset == 0 { name } else { format!("{name}+{offset}") }
+        Initial::Address { of, offset, generic, mask } => {
+            let name = match of {
+                Symbol::Function(id) => module[*id].name.as_str(),
+                Symbol::Global(id) => module[*id].name.as_str(),
+                // A module's variables know no others.
+                Symbol::Parameter(_) | Symbol::Return(_) | Symbol::Local(_) => "_",
+            };
+            let name = if *generic { format!("generic({name})") } else { name.into() };
+            let name = if *offset == 0 { name } else { format!("{name}+{offset}") };
+            mask.map_or(name.clone(), |mask| format!("0x{mask:X}({name})"))
         }
     }
 }

@@ -152,6 +152,7 @@ pub struct Target {
 
 impl Target {
     pub const SM_30: Target = Target { sm: 30, specific: false };
+    pub const SM_53: Target = Target { sm: 53, specific: false };
     pub const SM_70: Target = Target { sm: 70, specific: false };
     pub const SM_75: Target = Target { sm: 75, specific: false };
     pub const SM_80: Target = Target { sm: 80, specific: false };

@@ -31,7 +31,16 @@ impl Lane {
             Compare::Select => return if c & 1 == 1 { a } else { b },
             Compare::SetPredicate | Compare::SetCombined => {}
             // Refused by `decode`.
-            Compare::SetHalf
+            Compare::MaskFloats
+            | Compare::MaskDoubles
+            | Compare::MaskSigned
+            | Compare::MaskUnsigned
+            | Compare::MaskBits
+            | Compare::MaskHalf
+            | Compare::MaskHalves
+            | Compare::MaskBrain16
+            | Compare::MaskBrain16s
+            | Compare::SetHalf
             | Compare::SetHalfCombined
             | Compare::SetHalves
             | Compare::SetBrain16

@@ -66,6 +66,7 @@ const NEEDS: &[(&str, &str, Version, Target)] = &[
     ("mma wmma", "and", version(7, 1), Target::SM_80),
     ("barrier", "acquire release relaxed", version(8, 0), Target::SM_90),
     ("wgmma", "s8+u8", version(8, 4), Target::SM_90),
+    ("set", "u16+f16 s16+f16 u32+f16 s32+f16 u32+f16x2 s32+f16x2", version(6, 5), Target::SM_53),
     ("cvt", "tf32+satfinite", version(8, 1), Target::SM_80),
 ];
 

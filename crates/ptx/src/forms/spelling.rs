@@ -17,6 +17,8 @@ const CLASSES: &[(&str, &str)] = &[
     ("<evict>", ".L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate"),
     ("<prefetch>", ".L2::64B|.L2::128B|.L2::256B"),
     ("<dimensions>", ".1d|.2d|.3d|.4d|.5d"),
+    ("<order>", ".eq|.ne|.lt|.le|.gt|.ge"),
+    ("<float_order>", ".eq|.ne|.lt|.le|.gt|.ge|.equ|.neu|.ltu|.leu|.gtu|.geu|.num|.nan"),
     ("<compare>", ".eq|.ne|.lt|.le|.gt|.ge|.equ|.neu|.ltu|.leu|.gtu|.geu|.num|.nan|.lo|.ls|.hi|.hs"),
 ];
 

@@ -1,7 +1,7 @@
 //! Everything outside functions: the head of the module, its variables; and how registers are declared.
 
 use super::names::{Meaning, Names};
-use super::{Outcome, Parser};
+use super::{Outcome, Parser, integer};
 use crate::diagnostic::Diagnostic;
 use crate::ir::*;
 use crate::lexer::Token;
@@ -158,10 +158,24 @@ impl<'a> Parser<'a> {
 
     fn module_variables(&mut self, module: &mut Module, linkage: Linkage) -> Outcome<()> {
         for (variable, place) in self.variable(&Names::new(module), linkage)? {
+            self.refuse_late_functions(module, &variable, place)?;
             module.variables.push(variable);
             self.places.variables.push(place);
         }
         Ok(())
+    }
+
+    /// The IR keeps no order between variables and functions: what a variable points to is declared before all bodies.
+    fn refuse_late_functions(&mut self, module: &Module, variable: &Variable, at: Span) -> Outcome<()> {
+        let bodies = module.functions.iter().position(|function| !function.declared).unwrap_or(usize::MAX);
+        let late = |value: &&Initial| matches!(value, Initial::Address { of: Symbol::Function(id), .. } if id.0 as usize >= bodies);
+        if !variable.init.iter().any(|value| late(&value)) {
+            return Ok(());
+        }
+        let message =
+            format!("`{}` holds the address of a function that is declared behind another's body", variable.name);
+        let error = Diagnostic::new(message, at, "this variable");
+        self.fail(error.help("declare the function at the start of the module").unsupported())
     }
 
     /// `.shared .align 16 .b8 name[1024];`: one declaration may name several.
@@ -274,22 +288,34 @@ impl<'a> Parser<'a> {
         Ok(values)
     }
 
-    /// A number, or the address of a variable.
+    /// A number, or the address of a variable or function.
     fn initial(&mut self, names: &Names) -> Outcome<Initial> {
-        let Some(Token::Word(word)) = self.peek() else { return Ok(Initial::Value(self.immediate()?)) };
-        let generic = word == "generic" && self.peek_after(1) == Some(Token::ParenthesisOpen);
+        let masked = self.peek_after(1) == Some(Token::ParenthesisOpen);
+        let mask = match self.peek() {
+            Some(Token::Integer(text)) if masked => integer(text),
+            Some(Token::Word(_)) => None,
+            _ => return Ok(Initial::Value(self.immediate()?)),
+        };
+        self.next += if mask.is_some() { 2 } else { 0 };
+        let address = self.initial_address(names, mask)?;
+        if mask.is_some() {
+            self.expect(Token::ParenthesisClose, "`)`")?;
+        }
+        Ok(address)
+    }
+
+    fn initial_address(&mut self, names: &Names, mask: Option<u64>) -> Outcome<Initial> {
+        let generic = self.peek() == Some(Token::Word("generic")) && self.peek_after(1) == Some(Token::ParenthesisOpen);
         self.next += if generic { 2 } else { 0 };
-        let name = self.word("the name of a variable")?;
-        let Some(Meaning::Symbol(Symbol::Global(of))) = names.resolve(name) else {
-            let error =
-                Diagnostic::new(format!("`{name}` is not a variable declared above"), self.before(), "no address");
-            return self.fail(error.help("only addresses of variables are supported as initial values").unsupported());
+        let name = self.word("the name of a variable or function")?;
+        let Some(Meaning::Symbol(of @ (Symbol::Global(_) | Symbol::Function(_)))) = names.resolve(name) else {
+            return self.undeclared(name, names);
         };
         if generic {
             self.expect(Token::ParenthesisClose, "`)`")?;
         }
         let offset = if self.peek() == Some(Token::Plus) { self.offset()? } else { 0 };
-        Ok(Initial::Address { of, offset, generic })
+        Ok(Initial::Address { of, offset, generic, mask })
     }
 
     /// `.reg .b32 %r<10>, %x;`

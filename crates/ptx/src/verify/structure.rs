@@ -105,6 +105,7 @@ fn variable(variable: &Variable, place: Span, errors: &mut Errors) {
     }
     let wrong = |value: &Initial| match value {
         Initial::Value(value) => check_constant(*value, variable.ty).err().map(|error| error.to_string()),
+        Initial::Address { mask: Some(_), .. } => None,
         Initial::Address { .. } if variable.ty.bits() == 64 && !variable.ty.is_float() => None,
         Initial::Address { .. } => Some(format!("an address does not fit `{}`: expected 64 bits", variable.ty)),
     };
