@@ -29,13 +29,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// `print!` panics when the reader of a pipe is gone (`veriflash explain forms | head`): that is no failure of ours.
+/// `print!` panics when the reader of a pipe is gone (`veriflash explain forms | head`): that is no bug of ours, and no
+/// pass either, because nobody has read the verdict.
 fn end_quietly_when_nobody_reads() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let message = panic.payload().downcast_ref::<String>().map_or("", String::as_str);
         if message.starts_with("failed printing to stdout") {
-            std::process::exit(commands::Exit::Clean as i32);
+            std::process::exit(commands::Exit::Undecided as i32);
         }
         report(panic);
     }));

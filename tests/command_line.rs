@@ -1,11 +1,19 @@
 //! The command line as a user meets it: exit codes, help, errors, JSON.
 
+use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn veriflash(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_veriflash"));
     command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).env("NO_COLOR", "1");
+    command.output().expect("the binary runs")
+}
+
+/// As on a machine that has no tool at all.
+fn veriflash_without_tools(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_veriflash"));
+    command.args(arguments).env("PATH", "/nowhere").env_remove("CUDA_HOME").env_remove("VERIFLASH_TOOLS");
     command.output().expect("the binary runs")
 }
 
@@ -70,6 +78,54 @@ fn an_unknown_form_exits_3_with_its_name() {
     let output = veriflash(&["sanitize", shown(&path)]);
     assert_eq!(exit(&output), 3, "{}", text(&output));
     assert!(text(&output).contains("nanosleep.u32"), "{}", text(&output));
+    let out = path.with_file_name("pack");
+    let proved = veriflash(&["prove", "--kernel", shown(&path), "--out", shown(&out)]);
+    assert_eq!((exit(&proved), text(&proved)), (3, text(&output)));
+}
+
+#[test]
+fn flags_that_would_be_ignored_are_refused() {
+    for flag in [["--grid", "3"], ["--block", "32"], ["--arg", "n=u32:1"], ["--entry", "k"], ["--shared", "16"]] {
+        let output = veriflash(&[&["sanitize", "--problem", "B1 H1 S1 D64"], &flag[..]].concat());
+        assert_eq!(exit(&output), 2, "{flag:?}: {}", text(&output));
+        assert!(text(&output).contains(flag[0]), "{}", text(&output));
+    }
+}
+
+/// The command that a finding names gives the same report again.
+#[test]
+fn the_command_that_repeats_a_finding_does() {
+    let body = ".version 7.0\n.target sm_80\n.address_size 64\n.entry k(.param .u64 x) {\n.reg .b64 %a;\n\
+                .reg .b32 %v;\nld.param.u64 %a, [x];\nld.global.u32 %v, [%a+4096];\nret;\n}\n";
+    let (_folder, path) = case("it's far.ptx", body);
+    let flags = ["--block", "32", "--arg", "x=f32[64]:normal(1.0)", "--seed", "2"];
+    let output = veriflash(&[&["sanitize", shown(&path)], &flags[..]].concat());
+    let report = text(&output);
+    assert_eq!(exit(&output), 1, "{report}");
+    let (_, rest) = report.split_once("repeat with `veriflash ").expect(&report);
+    let (command, _) = rest.split_once('`').expect(&report);
+    let line = format!("'{}' {command}", env!("CARGO_BIN_EXE_veriflash"));
+    let again = Command::new("sh").args(["-c", &line]).env("NO_COLOR", "1").output().expect("a shell");
+    assert_eq!((exit(&again), text(&again)), (1, report));
+}
+
+#[test]
+fn a_finding_that_nobody_reads_is_no_pass() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_veriflash"));
+    command.args(["sanitize", "filetests/fail/missing-wait/never_waited.ptx"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert!([1, 4].contains(&exit(&output)), "{:?}", output.status);
+    assert_eq!(text(&output), "");
+}
+
+#[test]
+fn no_case_is_no_pass() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = veriflash(&["filetests", shown(folder.path())]);
+    assert_eq!(exit(&output), 2, "{}", text(&output));
+    assert!(text(&output).contains("no case there"), "{}", text(&output));
 }
 
 #[test]
@@ -77,7 +133,7 @@ fn an_endless_kernel_ends_at_the_budget() {
     let (_folder, path) = case("endless.ptx", &format!("{HEAD}.entry k() {{ again: bra again; }}\n"));
     let output = veriflash(&["sanitize", shown(&path), "--budget", "10000"]);
     assert_eq!(exit(&output), 1, "{}", text(&output));
-    assert!(text(&output).contains("did not end within 10000 instructions"), "{}", text(&output));
+    assert!(text(&output).contains("does not end within 10000 instructions"), "{}", text(&output));
 }
 
 #[test]
@@ -117,9 +173,63 @@ fn flags_build_a_recipe() {
     assert!(text(&output).contains("grid 2x1x1, block 32x1x1"), "{}", text(&output));
 }
 
+/// Words for values, and one element for a list: what a reader of the JSON may rely on, on every machine.
+fn shape(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), shape(value))).collect(),
+        Value::Array(items) => items.first().map(shape).into_iter().collect(),
+        Value::String(_) => "text".into(),
+        Value::Number(_) => "number".into(),
+        Value::Bool(_) => "true or false".into(),
+        Value::Null => "nothing".into(),
+    }
+}
+
+/// The JSON that a command prints, which says the exit code of the process too.
+fn json(arguments: &[&str]) -> Value {
+    let output = veriflash(&[arguments, &["--format", "json"]].concat());
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));
+    assert_eq!(value["exit"], exit(&output), "{value:#}");
+    assert_eq!(value["command"], arguments[0], "{value:#}");
+    value
+}
+
 #[test]
-fn json_has_the_documented_shape() {
-    let output = veriflash(&["sanitize", "filetests/fail/missing-wait/never_waited.ptx", "--format", "json"]);
-    assert_eq!(exit(&output), 1);
-    insta::assert_snapshot!(String::from_utf8_lossy(&output.stdout));
+fn every_command_that_lists_speaks_json() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let pack = folder.path().join("pack");
+    let kernel = veriflash(&["ptx", "--problem", "B1 H1 Sq5 Sk70 D64 causal"]);
+    let (_folder, path) = case("kernel.ptx", &String::from_utf8_lossy(&kernel.stdout));
+    let commands: [&[&str]; 8] = [
+        &["run", shown(&path)],
+        &["prove", "--kernel", shown(&path), "--out", shown(&pack)],
+        &["verify", shown(&pack), "--no-rerun"],
+        &["filetests", "filetests/reject"],
+        &["filetests", "filetests/reject", "--coverage"],
+        &["explain"],
+        &["explain", "missing-wait"],
+        &["explain", "forms"],
+    ];
+    for arguments in commands {
+        let places = [shown(&path), shown(&pack)];
+        let words = arguments.iter().filter(|word| !places.contains(word) && !word.starts_with("--o"));
+        let words: Vec<_> = words.map(|word| word.trim_start_matches('-').replace('/', "_")).collect();
+        insta::assert_snapshot!(format!("json_{}", words.join("_")), format!("{:#}", shape(&json(arguments))));
+    }
+}
+
+/// Tools and GPUs differ between machines: what is there has a version and a path, what is not has neither.
+#[test]
+fn doctor_speaks_json_about_this_machine() {
+    let report = json(&["doctor"]);
+    for tool in report["tools"].as_array().expect("a list") {
+        assert!(tool["tool"].is_string() && tool["purpose"].is_string() && tool["install"].is_string(), "{tool:#}");
+        assert_eq!(tool["version"].is_string(), tool["path"].is_string(), "{tool:#}");
+    }
+    assert_ne!(report["gpu"]["device"].is_string(), report["gpu"]["why"].is_string(), "{report:#}");
+    assert!(report["emulator"]["forms"].as_u64() > Some(0), "{report:#}");
+    let bare = veriflash_without_tools(&["doctor", "--require", "ptxas", "--format", "json"]);
+    assert_eq!(exit(&bare), 1, "{}", text(&bare));
+    let bare: Value = serde_json::from_slice(&bare.stdout).expect("JSON");
+    assert_eq!((&bare["verdict"], &bare["tools"][0]["path"]), (&"fail".into(), &Value::Null), "{bare:#}");
 }

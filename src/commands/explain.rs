@@ -1,8 +1,11 @@
 //! `explain`: what a finding means.
 
 use super::Exit;
+use super::output::{Format, print_json};
+use anyhow::Context;
 use emulator::checks::{self, Check};
-use ptx::forms::FORMS;
+use ptx::forms::{FORMS, Form};
+use serde_json::{Value, json};
 
 /// What a check finds, with an example and the fix
 #[derive(clap::Args)]
@@ -12,21 +15,57 @@ use ptx::forms::FORMS;
 pub struct Arguments {
     /// The check, as it stands in `error[CHECK]`; `forms` lists the instruction table
     check: Option<String>,
+
+    /// How the result is written
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
-    match arguments.check.as_deref() {
-        None => checks::ALL.iter().for_each(|check| println!("{:<22} {}", check.name, summary(check))),
-        Some("forms") => list_forms(),
-        Some(name) => match Check::find(name) {
-            Some(check) => println!("{}", check.page()),
-            None => {
-                let names: Vec<_> = checks::ALL.iter().map(|check| check.name).collect();
-                anyhow::bail!("no check is called `{name}`: expected one of {}", names.join(", "));
-            }
-        },
+    match (arguments.check.as_deref(), arguments.format) {
+        (None, Format::Text) => {
+            checks::ALL.iter().for_each(|check| println!("{:<22} {}", check.name, summary(check)));
+        }
+        (None, Format::Json) => print_own(json!({ "checks": list(checks::ALL.iter().copied(), check_json) })),
+        (Some("forms"), Format::Text) => list_forms(),
+        (Some("forms"), Format::Json) => print_own(json!({ "forms": list(FORMS.iter(), form_json) })),
+        (Some(name), Format::Text) => println!("{}", find(name)?.page()),
+        (Some(name), Format::Json) => print_own(json!({ "checks": [check_json(find(name)?)] })),
     }
     Ok(Exit::Clean)
+}
+
+fn find(name: &str) -> anyhow::Result<&'static Check> {
+    let names = || checks::ALL.iter().map(|check| check.name).collect::<Vec<_>>().join(", ");
+    Check::find(name).with_context(|| format!("no check is called `{name}`: expected one of {}", names()))
+}
+
+fn print_own(own: Value) {
+    print_json("explain", Exit::Clean.verdict(), Exit::Clean, own);
+}
+
+fn list<T>(items: impl Iterator<Item = T>, json: impl Fn(T) -> Value) -> Value {
+    items.map(json).collect()
+}
+
+fn check_json(check: &Check) -> Value {
+    json!({
+        "check": check.name,
+        "severity": check.severity.word(),
+        "summary": summary(check),
+        "page": check.page(),
+    })
+}
+
+fn form_json(form: &Form) -> Value {
+    json!({
+        "form": form.name,
+        "spelling": form.spelling.to_string(),
+        "operands": form.operands.text(),
+        "ptx": form.version.to_string(),
+        "target": form.target.to_string(),
+        "executes": emulator::executes(form),
+    })
 }
 
 /// The first sentence of the page.

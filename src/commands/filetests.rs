@@ -1,7 +1,9 @@
 //! `filetests`: cases that carry their own verdict.
 
+use super::output::{Format, print_json};
 use super::{BackendName, Exit};
 use rayon::prelude::*;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use veriflash::filetests::{Case, Coverage, Judge, Verdict, blessed, find};
 
@@ -29,6 +31,10 @@ pub struct Arguments {
     /// List cases per instruction form and per check; a gap is a failure
     #[arg(long)]
     coverage: bool,
+
+    /// How the result is written
+    #[arg(long, value_enum, default_value_t, conflicts_with = "bless")]
+    format: Format,
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -38,7 +44,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
         return bless(&cases, &judge);
     }
     if arguments.coverage {
-        return Ok(print_coverage(&Coverage::of(&cases)));
+        return Ok(show_coverage(&Coverage::of(&cases), arguments.format));
     }
     let verdicts: Vec<Verdict> = match arguments.backend {
         BackendName::Emulator => cases.par_iter().map(|case| judge.judge(case)).collect(),
@@ -47,10 +53,16 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
             cases.iter().map(|case| judge.judge_on(case, &backend)).collect()
         }
     };
-    Ok(print_verdicts(&cases, &verdicts))
+    let failed = verdicts.iter().any(|verdict| matches!(verdict, Verdict::Failed(_)));
+    let exit = Exit::of_findings(failed);
+    match arguments.format {
+        Format::Json => print_json("filetests", exit.verdict(), exit, verdicts_json(&cases, &verdicts)),
+        Format::Text => print_verdicts(&cases, &verdicts),
+    }
+    Ok(exit)
 }
 
-fn print_verdicts(cases: &[Case], verdicts: &[Verdict]) -> Exit {
+fn print_verdicts(cases: &[Case], verdicts: &[Verdict]) {
     for (case, verdict) in cases.iter().zip(verdicts) {
         match verdict {
             Verdict::Passed => println!("passed   {}", case.name),
@@ -65,7 +77,18 @@ fn print_verdicts(cases: &[Case], verdicts: &[Verdict]) -> Exit {
     let skipped = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Skipped(_))).count();
     let failed = verdicts.len() - passed - skipped;
     println!("{passed} passed, {failed} failed, {skipped} skipped");
-    Exit::of_findings(failed > 0)
+}
+
+fn verdicts_json(cases: &[Case], verdicts: &[Verdict]) -> Value {
+    let case = |(case, verdict): (&Case, &Verdict)| {
+        let (word, why): (&str, &[String]) = match verdict {
+            Verdict::Passed => ("passed", &[]),
+            Verdict::Skipped(why) => ("skipped", std::slice::from_ref(why)),
+            Verdict::Failed(problems) => ("failed", problems),
+        };
+        json!({ "case": case.name, "verdict": word, "why": why })
+    };
+    json!({ "cases": cases.iter().zip(verdicts).map(case).collect::<Vec<_>>() })
 }
 
 fn bless(cases: &[Case], judge: &Judge) -> anyhow::Result<Exit> {
@@ -79,7 +102,26 @@ fn bless(cases: &[Case], judge: &Judge) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-fn print_coverage(coverage: &Coverage) -> Exit {
+fn show_coverage(coverage: &Coverage, format: Format) -> Exit {
+    let exit = Exit::of_findings(!coverage.gaps().is_empty());
+    match format {
+        Format::Json => print_json("filetests", exit.verdict(), exit, coverage_json(coverage)),
+        Format::Text => print_coverage(coverage),
+    }
+    exit
+}
+
+/// `cases` of a form that only parses is null.
+fn coverage_json(coverage: &Coverage) -> Value {
+    let forms = coverage
+        .forms
+        .iter()
+        .map(|(name, spelling, cases)| json!({ "form": name, "spelling": spelling, "cases": cases }));
+    let checks = coverage.checks.iter().map(|(name, cases)| json!({ "check": name, "cases": cases }));
+    json!({ "forms": forms.collect::<Vec<_>>(), "checks": checks.collect::<Vec<_>>(), "gaps": coverage.gaps() })
+}
+
+fn print_coverage(coverage: &Coverage) {
     println!("{:>5}  form", "cases");
     for (_, spelling, cases) in &coverage.forms {
         match cases {
@@ -99,5 +141,4 @@ fn print_coverage(coverage: &Coverage) -> Exit {
         coverage.checks.len(),
         gaps.len()
     );
-    Exit::of_findings(!gaps.is_empty())
 }

@@ -42,36 +42,39 @@ pub struct Input {
     built_in: BuiltIn,
 
     /// An argument: `x=bf16[1024,128]:normal(1.0)` is a buffer, `n=u32:1024` a number; in the order of the parameters
-    #[arg(long = "arg", value_name = "NAME=TYPE…")]
+    #[arg(long = "arg", value_name = "NAME=TYPE…", conflicts_with = "problem")]
     args: Vec<String>,
 
     /// Blocks, such as `8` or `8,2,1`, one unless given; expressions may use the names of `--arg`
-    #[arg(long)]
+    #[arg(long, conflicts_with = "problem")]
     grid: Option<String>,
 
     /// Threads per block, such as `128` or `32,4,1`, one unless given
-    #[arg(long)]
+    #[arg(long, conflicts_with = "problem")]
     block: Option<String>,
 
     /// Dynamic shared memory in bytes
-    #[arg(long)]
+    #[arg(long, conflicts_with = "problem")]
     shared: Option<String>,
 
     /// The entry to launch; not needed when the module has one
-    #[arg(long)]
+    #[arg(long, conflicts_with = "problem")]
     entry: Option<String>,
 }
 
 impl Input {
-    /// The command line that names this kernel again, without its flags.
+    /// The command line that names this kernel again.
     pub fn repeat(&self, command: &str) -> String {
-        match (&self.file, &self.built_in.problem) {
-            (Some(file), _) => format!("veriflash {command} {}", file.display()),
-            (None, Some(problem)) => {
-                format!("veriflash {command} --problem '{problem}' --config {}", self.built_in.config)
-            }
-            (None, None) => format!("veriflash {command}"),
+        let mut words = vec!["veriflash".to_string(), command.to_string()];
+        words.extend(self.file.as_ref().map(|file| quoted(&file.display().to_string())));
+        if let Some(problem) = &self.built_in.problem {
+            words.push(format!("--problem {} --config {}", quoted(&problem.to_string()), self.built_in.config));
         }
+        let single = [("entry", &self.entry), ("grid", &self.grid), ("block", &self.block), ("shared", &self.shared)];
+        let single = single.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?)));
+        let flags = single.chain(self.args.iter().map(|value| ("arg", value)));
+        words.extend(flags.map(|(flag, value)| format!("--{flag} {}", quoted(value))));
+        words.join(" ")
     }
 
     pub fn kernel(&self) -> anyhow::Result<Kernel> {
@@ -95,5 +98,31 @@ impl Input {
             args: self.args.clone(),
         };
         Ok(Kernel::with_text(&name, &text, flags.recipe()?)?)
+    }
+}
+
+/// A word as a shell reads it back.
+pub fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./,=:".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_repeats_a_run_has_its_flags() {
+        let flags = |args: &[&str]| Input {
+            file: Some("a b.ptx".into()),
+            built_in: BuiltIn { problem: None, config: 1 },
+            args: args.iter().map(ToString::to_string).collect(),
+            grid: Some("8,2,1".into()),
+            block: None,
+            shared: None,
+            entry: None,
+        };
+        assert_eq!(flags(&["n=u32:4"]).repeat("run"), "veriflash run 'a b.ptx' --grid 8,2,1 --arg n=u32:4");
+        assert_eq!(flags(&["x=f32[4]"]).repeat("run"), "veriflash run 'a b.ptx' --grid 8,2,1 --arg 'x=f32[4]'");
     }
 }

@@ -62,31 +62,59 @@ impl Exit {
         if findings { Exit::Findings } else { Exit::Clean }
     }
 
+    /// The verdict of commands that end with a pass or a fail.
+    pub fn verdict(self) -> &'static str {
+        match self {
+            Exit::Clean => "pass",
+            Exit::Findings => "fail",
+            Exit::BadInput | Exit::Unsupported | Exit::Undecided => "undecided",
+        }
+    }
+
     /// What an error means for the exit code.
     pub fn of(error: &anyhow::Error) -> Exit {
-        if let Some(cuda::Error::NoDriver | cuda::Error::NoGpu) = error.downcast_ref() {
-            return Exit::Undecided;
+        if is_undecided(error) {
+            Exit::Undecided
+        } else if is_unsupported(error) {
+            Exit::Unsupported
+        } else if let Some(cuda::Error::ContextLost { .. }) = error.downcast_ref() {
+            // The kernel did something that the GPU stops: a fault of the kernel, not of what we read.
+            Exit::Findings
+        } else {
+            Exit::BadInput
         }
-        let unsupported = match (error.downcast_ref::<launch::Error>(), error.downcast_ref::<emulator::Error>()) {
-            (Some(error), _) | (_, Some(emulator::Error::Recipe(error))) => is_unsupported(error),
-            (_, Some(emulator::Error::Unsupported { .. } | emulator::Error::Feature(_))) => true,
-            _ => false,
-        };
-        if unsupported { Exit::Unsupported } else { Exit::BadInput }
     }
 }
 
-fn is_unsupported(error: &launch::Error) -> bool {
-    matches!(error, launch::Error::Ptx(diagnostics) if diagnostics.only_unsupported())
+/// Nothing is wrong with the input: there is no GPU, or somebody stopped the run.
+fn is_undecided(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(cuda::Error::NoDriver | cuda::Error::NoGpu))
+        || matches!(error.downcast_ref(), Some(lab::Error::Interrupted))
+}
+
+fn is_unsupported(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(emulator::Error::Unsupported { .. } | emulator::Error::Feature(_)))
+        || matches!(error.downcast_ref(), Some(cuda::Error::Unsupported(_)))
+        || diagnostics(error).is_some_and(::ptx::Diagnostics::only_unsupported)
+}
+
+/// What is wrong with the PTX, whichever crate read it.
+fn diagnostics(error: &anyhow::Error) -> Option<&::ptx::Diagnostics> {
+    let inner = match (error.downcast_ref(), error.downcast_ref(), error.downcast_ref()) {
+        (Some(lab::Error::Kernel(inner)), ..) => Some(inner),
+        (_, Some(emulator::Error::Recipe(inner)), _) => Some(inner),
+        (_, _, Some(cuda::Error::Recipe(inner))) => Some(inner),
+        _ => error.downcast_ref::<launch::Error>(),
+    };
+    match inner {
+        Some(launch::Error::Ptx(diagnostics)) => Some(diagnostics),
+        _ => None,
+    }
 }
 
 /// An error as the user reads it: diagnostics with their lines, everything else as a sentence.
 pub fn describe(error: &anyhow::Error) -> String {
-    let diagnostics = match (error.downcast_ref::<launch::Error>(), error.downcast_ref::<emulator::Error>()) {
-        (Some(launch::Error::Ptx(all)), _) | (_, Some(emulator::Error::Recipe(launch::Error::Ptx(all)))) => Some(all),
-        _ => None,
-    };
-    match diagnostics {
+    match diagnostics(error) {
         Some(all) => all.render(&Renderer::styled()),
         None => format!("error: {error:#}"),
     }
@@ -107,4 +135,19 @@ pub fn check_module(kernel: &launch::Kernel) -> Result<(), launch::Error> {
         return Ok(());
     }
     Err(::ptx::Diagnostics { source: kernel.parsed.source.clone(), all }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_bad_input_is_called_bad_input() {
+        assert_eq!(Exit::of(&lab::Error::Interrupted.into()), Exit::Undecided);
+        assert_eq!(Exit::of(&cuda::Error::NoGpu.into()), Exit::Undecided);
+        assert_eq!(Exit::of(&cuda::Error::Unsupported("clusters").into()), Exit::Unsupported);
+        let (place, name, text) = ("launch".into(), "CUDA_ERROR_ILLEGAL_ADDRESS".into(), String::new());
+        assert_eq!(Exit::of(&cuda::Error::ContextLost { place, name, text }.into()), Exit::Findings);
+        assert_eq!(Exit::of(&anyhow::anyhow!("no such file")), Exit::BadInput);
+    }
 }

@@ -1,10 +1,13 @@
-//! Findings on standard output, as text or JSON.
+//! What commands write on standard output, as text or JSON.
+//!
+//! Every JSON document begins with `schema`, `command`, `verdict` and `exit`; the command's own fields follow.
 
+use super::Exit;
 use annotate_snippets::Renderer;
 use emulator::report::Reporter;
 use launch::Kernel;
 use launch::finding::{Event, Finding};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Findings printed in full; one missing barrier may cause dozens.
 const SHOWN: usize = 5;
@@ -19,17 +22,29 @@ pub enum Format {
     Json,
 }
 
-pub fn print_findings(command: &str, kernel: &Kernel, findings: &[Finding], repeat: &str, format: Format) {
-    match format {
-        Format::Json => println!("{:#}", findings_json(command, findings)),
-        Format::Text => {
-            let load = |path: &str| std::fs::read_to_string(path).ok();
-            let renderer = Renderer::styled();
-            let reporter = Reporter { source: &kernel.parsed.source, repeat, load: &load, renderer };
-            findings.iter().take(SHOWN).for_each(|finding| anstream::println!("{}\n", reporter.render(finding)));
-            print_rest(&findings[findings.len().min(SHOWN)..]);
-        }
+/// Prints a JSON document; `own` is an object.
+pub fn print_json(command: &str, verdict: &str, exit: Exit, own: Value) {
+    let mut document = Map::new();
+    document.insert("schema".into(), SCHEMA.into());
+    document.insert("command".into(), command.into());
+    document.insert("verdict".into(), verdict.into());
+    document.insert("exit".into(), (exit as u8).into());
+    if let Value::Object(own) = own {
+        document.extend(own);
     }
+    println!("{:#}", Value::Object(document));
+}
+
+/// The verdict of commands that look for findings in one kernel.
+pub fn verdict(findings: &[Finding]) -> &'static str {
+    if findings.is_empty() { "clean" } else { "findings" }
+}
+
+pub fn print_findings(kernel: &Kernel, findings: &[Finding], repeat: &str) {
+    let load = |path: &str| std::fs::read_to_string(path).ok();
+    let reporter = Reporter { source: &kernel.parsed.source, repeat, load: &load, renderer: Renderer::styled() };
+    findings.iter().take(SHOWN).for_each(|finding| anstream::println!("{}\n", reporter.render(finding)));
+    print_rest(&findings[findings.len().min(SHOWN)..]);
 }
 
 /// One line each for those that are not printed in full.
@@ -50,16 +65,9 @@ fn print_rest(findings: &[Finding]) {
     }
 }
 
-/// The JSON of every checking command.
-pub fn findings_json(command: &str, findings: &[Finding]) -> Value {
-    let failed = !findings.is_empty();
-    json!({
-        "schema": SCHEMA,
-        "command": command,
-        "verdict": if failed { "findings" } else { "clean" },
-        "exit": super::Exit::of_findings(failed) as u8,
-        "findings": findings.iter().map(finding_json).collect::<Vec<_>>(),
-    })
+/// The field `findings` of every checking command.
+pub fn findings_json(findings: &[Finding]) -> Value {
+    findings.iter().map(finding_json).collect()
 }
 
 fn finding_json(finding: &Finding) -> Value {

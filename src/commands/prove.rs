@@ -1,9 +1,12 @@
 //! `prove`: from a kernel to a pack of evidence.
 
 use super::Exit;
-use super::output::{Format, print_findings};
+use super::input::quoted;
+use super::output::{Format, findings_json, print_findings, print_json};
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::{Case, Gate, GateResult, Outcome, Progress, Request, Stage};
+use lab::{Case, Gate, GateResult, Outcome, Pack, Progress, Request, Stage};
+use launch::Finding;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,6 +28,10 @@ pub struct Arguments {
     /// Judge the pack by this gate
     #[arg(long, value_parser = gate)]
     gate: Option<Gate>,
+
+    /// How the result is written
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
 }
 
 fn gate(name: &str) -> Result<Gate, String> {
@@ -36,23 +43,52 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let request = request(arguments)?;
     let watch = Watch::new()?;
     let pack = lab::prove(&request, &watch)?;
-    for case in &request.cases {
-        let file = case.kernel.file();
-        let own: Vec<_> = pack.findings.iter().filter(|finding| finding.first.file == file).cloned().collect();
-        print_findings("prove", &case.kernel, &own, &format!("veriflash sanitize {file}"), Format::Text);
-    }
-    println!("{}", pack.table());
-    println!("pack: {} (check it with `veriflash verify {}`)", pack.folder.display(), pack.folder.display());
-    let gates = arguments.gate.map_or(Gate::ALL.to_vec(), |gate| vec![gate]);
-    gates.iter().for_each(|gate| println!("gate {}: {}", gate.name(), pack.gate(*gate)));
-    let tally = pack.tally();
-    println!("{tally}");
-    Ok(match arguments.gate.map(|gate| pack.gate(gate)) {
+    let exit = match arguments.gate.map(|gate| pack.gate(gate)) {
         Some(GateResult::Held) => Exit::Clean,
         Some(GateResult::Failed(_)) => Exit::Findings,
         Some(GateResult::Undecided(_)) => Exit::Undecided,
-        None => Exit::of_findings(tally.failed > 0),
+        None => Exit::of_findings(pack.tally().failed > 0),
+    };
+    let gates = arguments.gate.map_or(Gate::ALL.to_vec(), |gate| vec![gate]);
+    match arguments.format {
+        Format::Json => print_json("prove", exit.verdict(), exit, pack_json(&pack, &gates)),
+        Format::Text => print_pack(&request.cases, &pack, &gates),
+    }
+    Ok(exit)
+}
+
+fn print_pack(cases: &[Case], pack: &Pack, gates: &[Gate]) {
+    let folder = quoted(&pack.folder.display().to_string());
+    for case in cases {
+        let of_case = |finding: &&Finding| finding.first.file == case.kernel.file();
+        let own: Vec<_> = pack.findings.iter().filter(of_case).cloned().collect();
+        // The pack has every kernel as a complete case, also one that no file holds.
+        let repeat = format!("veriflash sanitize {folder}/kernels/{}/kernel.ptx", case.name);
+        print_findings(&case.kernel, &own, &repeat);
+    }
+    println!("{}", pack.table());
+    println!("pack: {} (check it with `veriflash verify {folder}`)", pack.folder.display());
+    gates.iter().for_each(|gate| println!("gate {}: {}", gate.name(), pack.gate(*gate)));
+    println!("{}", pack.tally());
+}
+
+fn pack_json(pack: &Pack, gates: &[Gate]) -> Value {
+    let gate = |gate: &Gate| json!({ "gate": gate.name(), "result": pack.gate(*gate).to_string() });
+    json!({
+        "findings": findings_json(&pack.findings),
+        "stages": stages_json(&pack.outcomes),
+        "gates": gates.iter().map(gate).collect::<Vec<_>>(),
+        "pack": pack.folder.display().to_string(),
     })
+}
+
+/// The field `stages` of commands that speak of a pack.
+pub fn stages_json(outcomes: &[Outcome]) -> Value {
+    let stage = |outcome: &Outcome| {
+        let (state, stage) = (outcome.state(), outcome.stage().name());
+        json!({ "stage": stage, "state": state.word().to_lowercase(), "why": state.why(), "figures": outcome.figures() })
+    };
+    outcomes.iter().map(stage).collect()
 }
 
 fn request(arguments: &Arguments) -> anyhow::Result<Request> {

@@ -1,12 +1,14 @@
 //! `run`: a kernel on a chosen backend, and what it left in its buffers.
 
 use super::input::Input;
-use super::output::{Format, print_findings};
+use super::output::{Format, findings_json, print_findings, print_json};
 use super::{BackendName, Exit};
 use attention::oracle::Parity;
 use lab::Case;
-use launch::backend::{Backend, Options, Run};
+use launch::backend::{Backend, Options, Output, Run, Witness};
 use launch::{Kernel, Limits, Memory};
+use serde_json::{Value, json};
+use std::time::Duration;
 
 /// Runs a kernel on the emulator or on a GPU and compares its results with what the recipe expects
 #[derive(clap::Args)]
@@ -31,6 +33,21 @@ pub struct Arguments {
     /// Most instructions that the warps of one launch may execute on the emulator
     #[arg(long, default_value_t = Options::default().instruction_budget)]
     budget: u64,
+
+    /// How the result is written
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What a run showed.
+struct Shown {
+    run: Run,
+    /// Buffers that do not hold what the recipe expects.
+    failures: Vec<String>,
+    /// How many buffers the recipe expects something of.
+    expected: usize,
+    /// Of kernels that compute attention.
+    parity: Option<Parity>,
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -48,17 +65,26 @@ fn on<B: Backend>(backend: &B, kernel: &Kernel, arguments: &Arguments, options: 
     let mut memory = Memory::new(&resolved, arguments.data_seed)?;
     let mut loaded = backend.load(kernel)?;
     let run = backend.run(&mut loaded, &mut memory, options)?;
-    let repeat = arguments.input.repeat("run");
-    print_findings("run", kernel, &run.findings, &repeat, Format::Text);
-    print_run(&run);
-    let failures = memory.failures(&resolved);
-    failures.iter().for_each(|failure| println!("error: {failure}"));
-    let parity = parity(kernel, &memory)?;
-    let wrong = parity.as_ref().is_some_and(|parity| !parity.passes());
-    parity.iter().for_each(|parity| println!("against the float64 oracle: {parity}"));
-    let expected = resolved.buffers.iter().filter(|buffer| buffer.expectation.is_some()).count();
-    println!("{} findings, {} of {expected} expectations fail", run.findings.len(), failures.len());
-    Ok(Exit::of_findings(!run.findings.is_empty() || !failures.is_empty() || wrong))
+    let shown = Shown {
+        run,
+        failures: memory.failures(&resolved).iter().map(ToString::to_string).collect(),
+        expected: resolved.buffers.iter().filter(|buffer| buffer.expectation.is_some()).count(),
+        parity: parity(kernel, &memory)?,
+    };
+    match arguments.format {
+        Format::Json => print_json("run", shown.exit().verdict(), shown.exit(), shown.json()),
+        Format::Text => {
+            print_findings(kernel, &shown.run.findings, &repeat(arguments));
+            shown.print();
+        }
+    }
+    Ok(shown.exit())
+}
+
+/// The command line that runs the same data again.
+fn repeat(arguments: &Arguments) -> String {
+    let command = arguments.input.repeat("run");
+    if arguments.data_seed == 0 { command } else { format!("{command} --data-seed {}", arguments.data_seed) }
 }
 
 /// A kernel whose recipe says that it computes attention is judged by the oracle.
@@ -69,12 +95,44 @@ fn parity(kernel: &Kernel, memory: &Memory) -> anyhow::Result<Option<Parity>> {
     }
 }
 
-fn print_run(run: &Run) {
-    for (witness, time) in run.witness.iter().zip(&run.times) {
-        let [grid, block] = [witness.grid, witness.block].map(|d| format!("{}x{}x{}", d[0], d[1], d[2]));
-        println!("launched `{}` {} times: grid {grid}, block {block}, {time:.1?}", witness.entry, witness.count);
+impl Shown {
+    fn exit(&self) -> Exit {
+        let wrong = self.parity.as_ref().is_some_and(|parity| !parity.passes());
+        Exit::of_findings(!self.run.findings.is_empty() || !self.failures.is_empty() || wrong)
     }
-    for output in &run.outputs {
-        println!("buffer `{}` changed: sha256 {}", output.buffer, output.after);
+
+    fn print(&self) {
+        for (witness, time) in self.run.witness.iter().zip(&self.run.times) {
+            let [grid, block] = [witness.grid, witness.block].map(|d| format!("{}x{}x{}", d[0], d[1], d[2]));
+            println!("launched `{}` {} times: grid {grid}, block {block}, {time:.1?}", witness.entry, witness.count);
+        }
+        for output in &self.run.outputs {
+            println!("buffer `{}` changed: sha256 {}", output.buffer, output.after);
+        }
+        self.failures.iter().for_each(|failure| println!("error: {failure}"));
+        self.parity.iter().for_each(|parity| println!("against the float64 oracle: {parity}"));
+        let (findings, failures) = (self.run.findings.len(), self.failures.len());
+        println!("{findings} findings, {failures} of {} expectations fail", self.expected);
+    }
+
+    fn json(&self) -> Value {
+        let launch = |(witness, time): (&Witness, &Duration)| {
+            json!({
+                "entry": witness.entry,
+                "grid": witness.grid,
+                "block": witness.block,
+                "count": witness.count,
+                "seconds": time.as_secs_f64(),
+            })
+        };
+        let changed = |output: &Output| json!({ "buffer": output.buffer, "sha256": output.after });
+        json!({
+            "findings": findings_json(&self.run.findings),
+            "launches": self.run.witness.iter().zip(&self.run.times).map(launch).collect::<Vec<_>>(),
+            "changed": self.run.outputs.iter().map(changed).collect::<Vec<_>>(),
+            "expectations": self.expected,
+            "failures": self.failures,
+            "parity": self.parity.as_ref().map(ToString::to_string),
+        })
     }
 }

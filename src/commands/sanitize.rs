@@ -2,9 +2,10 @@
 
 use super::Exit;
 use super::input::Input;
-use super::output::{Format, print_findings};
+use super::output::{Format, findings_json, print_findings, print_json, verdict};
 use launch::Limits;
 use launch::backend::Options;
+use serde_json::json;
 
 /// Runs a kernel on the emulator under several schedules and reports races, missing waits and their like
 #[derive(clap::Args)]
@@ -27,6 +28,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = Options::default().instruction_budget)]
     budget: u64,
 
+    /// How the result is written
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -37,13 +39,36 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     kernel.resolve(&Limits::default())?;
     let seeds: Vec<u64> = arguments.seed.map_or_else(|| (0..arguments.seeds).collect(), |seed| vec![seed]);
     let sanitized = emulator::sanitize(&kernel, &seeds, 0, arguments.budget)?;
-    let repeat = arguments.input.repeat("sanitize");
-    print_findings("sanitize", &kernel, &sanitized.findings, &repeat, arguments.format);
-    if arguments.format == Format::Text {
-        let launches: u64 =
-            sanitized.runs.iter().flat_map(|(_, run, _)| &run.witness).map(|w| u64::from(w.count)).sum();
-        let findings = sanitized.findings.len();
-        println!("{findings} findings; {launches} launches ran under {} schedules", seeds.len());
+    let findings = &sanitized.findings;
+    let exit = Exit::of_findings(!findings.is_empty());
+    match arguments.format {
+        Format::Json => {
+            print_json("sanitize", verdict(findings), exit, json!({ "findings": findings_json(findings) }));
+        }
+        Format::Text => {
+            print_findings(&kernel, findings, &arguments.repeat());
+            let seen = sanitized.runs.iter().flat_map(|(_, run, _)| &run.witness);
+            let launches: u64 = seen.map(|witness| u64::from(witness.count)).sum();
+            let (launches, schedules) =
+                (counted(launches, "launch", "es"), counted(seeds.len() as u64, "schedule", "s"));
+            println!("{}; {launches} ran under {schedules}", counted(findings.len() as u64, "finding", "s"));
+        }
     }
-    Ok(Exit::of_findings(!sanitized.findings.is_empty()))
+    Ok(exit)
+}
+
+impl Arguments {
+    /// The command that does the same again, up to the seed.
+    fn repeat(&self) -> String {
+        let repeat = self.input.repeat("sanitize");
+        match self.budget == Options::default().instruction_budget {
+            true => repeat,
+            false => format!("{repeat} --budget {}", self.budget),
+        }
+    }
+}
+
+/// `1 finding`, `2 findings`.
+fn counted(count: u64, one: &str, ending: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { ending })
 }

@@ -1,8 +1,10 @@
 //! `verify`: does a pack hold what it claims?
 
 use super::Exit;
-use super::prove::Watch;
-use lab::VerifyOptions;
+use super::output::{Format, print_json};
+use super::prove::{Watch, stages_json};
+use lab::{Check, CheckResult, Verification, VerifyOptions};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// Checks a pack: hashes, verdicts derived again from its logs, and the emulator stages run again
@@ -17,14 +19,39 @@ pub struct Arguments {
     /// Do not run the kernels again
     #[arg(long)]
     no_rerun: bool,
+
+    /// How the result is written
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let watch = Watch::new()?;
     let options = VerifyOptions { rerun: !arguments.no_rerun, progress: &watch, ..VerifyOptions::default() };
     let verification = lab::verify(&arguments.pack, &options)?;
-    print!("{}", verification.table());
-    println!("the pack claims: {}", verification.tally());
-    println!("{}", if verification.accepted() { "accepted" } else { "REJECTED" });
-    Ok(Exit::of_findings(!verification.accepted()))
+    let exit = Exit::of_findings(!verification.accepted());
+    match arguments.format {
+        Format::Json => print_json("verify", exit.verdict(), exit, verification_json(&verification)),
+        Format::Text => {
+            print!("{}", verification.table());
+            println!("the pack claims: {}", verification.tally());
+            println!("{}", if verification.accepted() { "accepted" } else { "REJECTED" });
+        }
+    }
+    Ok(exit)
+}
+
+fn verification_json(verification: &Verification) -> Value {
+    let check = |check: &Check| {
+        let (result, why) = match &check.result {
+            CheckResult::Holds => ("holds", None),
+            CheckResult::Broken { why } => ("broken", Some(why)),
+            CheckResult::NotChecked { why } => ("not checked", Some(why)),
+        };
+        json!({ "check": check.what, "result": result, "why": why })
+    };
+    json!({
+        "checks": verification.checks.iter().map(check).collect::<Vec<_>>(),
+        "stages": stages_json(&verification.outcomes),
+    })
 }

@@ -1,7 +1,7 @@
 //! Writing down what happened as what is expected.
 
 use super::case::{Case, Kind};
-use super::expectation::MARK;
+use super::expectation::{Happening, MARK};
 use super::verdict::Judge;
 
 /// The text of a `fail` case with its `//~` lines written anew; none for other kinds.
@@ -13,14 +13,18 @@ pub fn blessed(case: &Case, judge: &Judge) -> Result<Option<String>, String> {
     let mut text = String::new();
     for (line, number) in case.text.lines().zip(1..) {
         let plain = line.split(MARK).next().unwrap_or(line).trim_end();
-        let here = happened.iter().filter(|one| one.line == number);
-        // An error says more than the note of another finding on the same line.
-        let best = here.min_by_key(|one| one.what == "note");
         text.push_str(plain);
-        if let Some(one) = best {
+        for one in worth_saying(&happened, number) {
             text.push_str(&format!("  {MARK}{}: {}", one.what, one.text));
         }
         text.push('\n');
     }
     Ok(Some(text))
+}
+
+/// The findings of a line; where there are none, the first note.
+fn worth_saying(happened: &[Happening], line: u32) -> Vec<&Happening> {
+    let (notes, findings): (Vec<_>, Vec<_>) =
+        happened.iter().filter(|one| one.line == line).partition(|one| one.what == "note");
+    if findings.is_empty() { notes.into_iter().take(1).collect() } else { findings }
 }

@@ -36,7 +36,8 @@ pub struct Case {
     pub text: String,
 }
 
-/// Every case under the given files and folders, in the order of their names.
+/// Every case under the given files and folders, in the order of their names. Nothing passes by silence: that there is
+/// none is an error.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<Case>, String> {
     let mut files = vec![];
     for path in paths {
@@ -44,6 +45,10 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<Case>, String> {
     }
     files.sort();
     files.dedup();
+    if files.is_empty() {
+        let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+        return Err(format!("{}: no case there: expected `.ptx` files", paths.join(", ")));
+    }
     files.iter().map(|path| read(path)).collect()
 }
 

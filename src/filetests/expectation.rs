@@ -2,7 +2,7 @@
 
 use launch::Finding;
 
-/// `//~ error[check]: TEXT`, `//~ error: TEXT` or `//~ note: TEXT` on a line.
+/// `//~ error[check]: TEXT`, `//~ error: TEXT` or `//~ note: TEXT` on a line, which may have several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
     pub line: u32,
@@ -23,7 +23,8 @@ pub const MARK: &str = "//~ ";
 
 /// The expectations of a text, or why one cannot be read.
 pub fn read(text: &str) -> Result<Vec<Expectation>, String> {
-    let marked = text.lines().zip(1..).filter_map(|(line, number)| Some((line.split_once(MARK)?.1, number)));
+    let marked =
+        text.lines().zip(1..).flat_map(|(line, number)| line.split(MARK).skip(1).map(move |rest| (rest, number)));
     marked.map(|(rest, line)| read_one(rest.trim(), line)).collect()
 }
 
@@ -83,6 +84,9 @@ mod tests {
         assert_eq!(compare(&expected, &[happening(1, "error[trap]", "by lane 3"), right[1].clone()]).len(), 2);
         assert_eq!(compare(&expected, &[happening(2, "error[race]", "by lane 3"), right[1].clone()]).len(), 2);
         assert_eq!(compare(&[], &right).len(), 1);
+        let two = read("b //~ error[trap]: x //~ error[barrier]: y").unwrap();
+        assert_eq!(compare(&two, &[happening(1, "error[trap]", "x"), happening(1, "error[barrier]", "y")]), [""; 0]);
+        assert_eq!(compare(&two, &[happening(1, "error[trap]", "x")]).len(), 1);
     }
 
     #[test]

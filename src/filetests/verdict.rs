@@ -1,8 +1,8 @@
 //! Judging a case: what it says of itself against what happens.
 
 use super::case::{Case, Kind};
-use super::expectation::{self, Happening};
-use emulator::sanitize;
+use super::expectation::{self, Expectation, Happening};
+use emulator::{checks, sanitize};
 use launch::backend::{Backend, Options};
 use launch::{Kernel, Limits, Memory, cure};
 
@@ -22,8 +22,10 @@ pub struct Judge {
     pub budget: u64,
 }
 
-/// Instructions that the warps of a case may execute; the longest needs a thousandth of it.
+/// Instructions that the warps of a `run` case may execute; the longest needs a thousandth of it.
 const BUDGET: u64 = 5_000_000;
+/// The same for `pass` and `fail` cases, which are small, and some of which do not end.
+const SMALL_BUDGET: u64 = 50_000;
 
 impl Default for Judge {
     fn default() -> Judge {
@@ -79,7 +81,8 @@ impl Judge {
         if !expected.iter().any(|one| one.what != "note") {
             return Ok(vec!["no `//~ error[check]: TEXT` line: a `fail` case says what is found".into()]);
         }
-        let mut problems = expectation::compare(&expected, &self.happenings(&case.name, &case.text)?);
+        let mut problems = misfiled(case, &expected);
+        problems.extend(expectation::compare(&expected, &self.happenings(&case.name, &case.text)?));
         match cure::cured(&case.name, &case.text).map_err(|error| error.to_string())? {
             Some(cured) => {
                 let found = self.happenings(&case.name, &cured)?;
@@ -94,8 +97,21 @@ impl Judge {
     pub fn happenings(&self, name: &str, text: &str) -> Result<Vec<Happening>, String> {
         let kernel = kernel(name, text)?;
         let seeds: Vec<u64> = (0..self.seeds).collect();
-        let sanitized = sanitize(&kernel, &seeds, 0, self.budget).map_err(|error| error.to_string())?;
+        let budget = self.budget.min(SMALL_BUDGET);
+        let sanitized = sanitize(&kernel, &seeds, 0, budget).map_err(|error| error.to_string())?;
         Ok(expectation::happenings(&sanitized.findings))
+    }
+}
+
+/// A `fail` case lies in the folder of a check that it expects: `fail/CHECK/BUG.ptx`.
+fn misfiled(case: &Case, expected: &[Expectation]) -> Vec<String> {
+    let folder = case.name.split('/').nth(1).unwrap_or_default();
+    let known = checks::Check::find(folder).is_some();
+    let expects = expected.iter().any(|one| one.what.ends_with(&format!("[{folder}]")));
+    match (known, expects) {
+        (false, _) => vec![format!("the folder `{folder}` is no check: expected `fail/CHECK/BUG.ptx`")],
+        (true, false) => vec![format!("expects no {folder}: move it to the folder of a check that it expects")],
+        (true, true) => vec![],
     }
 }
 

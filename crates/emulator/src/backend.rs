@@ -60,11 +60,12 @@ impl Backend for Emulator {
     fn run(&self, loaded: &mut Loaded, memory: &mut Memory, options: &Options) -> Result<Run, Error> {
         let before = memory.clone();
         let mut device = Device::new(memory);
-        let mut findings = Findings::new(&loaded.kernel.parsed, options.seed);
+        let mut findings = Findings::new(&loaded.kernel, options.seed);
         let mut run = Run::default();
-        for launch in &loaded.resolved.launches {
+        let spots = loaded.kernel.recipe.launches.iter().map(|launch| launch.spot.0);
+        for (launch, written) in loaded.resolved.launches.iter().zip(spots) {
             let start = Instant::now();
-            let launched = device.launch(&loaded.kernel, launch, &mut findings, options)?;
+            let launched = device.launch(&loaded.kernel, (launch, written), &mut findings, options)?;
             run.times.push(start.elapsed());
             let entry = loaded.kernel.entry(launch)?;
             run.witness.extend(launched.then(|| Witness::of(&entry.name, launch)));
@@ -107,11 +108,11 @@ impl Device {
         Device { global, addresses }
     }
 
-    /// True if the launch happened; a launch that hardware would refuse is a finding.
+    /// True if the launch happened; a launch that hardware would refuse is a finding, where it is written.
     fn launch(
         &mut self,
         kernel: &Kernel,
-        launch: &resolved::Launch,
+        (launch, written): (&resolved::Launch, Option<usize>),
         findings: &mut Findings,
         options: &Options,
     ) -> Result<bool, Error> {
@@ -124,7 +125,7 @@ impl Device {
             shared: launch.shared,
             parameters: launch.parameters(function, self)?,
         };
-        if let Some(report) = checks::launch::check(kernel.module(), function, &shape) {
+        if let Some(report) = checks::launch::check(kernel.module(), function, &shape, written) {
             findings.add(report);
             return Ok(false);
         }

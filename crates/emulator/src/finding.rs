@@ -1,19 +1,38 @@
 //! Findings of a run: equal ones are merged and counted, and they come out in the order of the text.
 
 use crate::checks::Check;
+use launch::Kernel;
 use launch::finding::{Event, Finding};
-use ptx::{Parsed, StatementId};
+use ptx::forms::Control;
+use ptx::{Function, Op, Operand, Parsed, Statement, StatementId};
 use std::collections::BTreeMap;
+
+/// Where something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// A byte of the recipe's text.
+    Recipe(usize),
+    /// The line that begins the entry.
+    Entry,
+    Statement(u32),
+}
 
 /// Who did something, and where: one side of a finding.
 #[derive(Clone, Debug)]
 pub struct Actor {
-    pub statement: u32,
+    pub place: Place,
     pub cta: [u32; 3],
     pub warp: u32,
     pub lanes: u32,
     /// What happened there, in a few words.
     pub label: String,
+}
+
+impl Actor {
+    /// A place where no thread stands.
+    pub fn nobody(place: Place, label: impl Into<String>) -> Actor {
+        Actor { place, cta: [0; 3], warp: 0, lanes: 0, label: label.into() }
+    }
 }
 
 /// A finding before its places are looked up.
@@ -30,17 +49,40 @@ pub struct Report {
     pub count: u64,
 }
 
+impl Report {
+    /// Something that happened once, in one place.
+    pub fn new(check: &'static Check, message: String, second: Actor) -> Report {
+        Report { check, message, first: None, second, missing: None, help: None, count: 1 }
+    }
+
+    pub fn first(self, first: impl Into<Option<Actor>>) -> Report {
+        Report { first: first.into(), ..self }
+    }
+
+    pub fn missing(self, missing: impl Into<String>) -> Report {
+        Report { missing: Some(missing.into()), ..self }
+    }
+
+    pub fn help(self, help: impl Into<String>) -> Report {
+        Report { help: Some(help.into()), ..self }
+    }
+
+    pub fn count(self, count: u64) -> Report {
+        Report { count, ..self }
+    }
+}
+
 /// Collects the findings of the launches of one kernel.
 pub struct Findings<'a> {
-    parsed: &'a Parsed,
+    kernel: &'a Kernel,
     function: usize,
     seed: u64,
-    found: BTreeMap<(u32, u32, &'static str), Finding>,
+    found: BTreeMap<(usize, Place, Place, &'static str), Finding>,
 }
 
 impl<'a> Findings<'a> {
-    pub fn new(parsed: &'a Parsed, seed: u64) -> Findings<'a> {
-        Findings { parsed, function: 0, seed, found: BTreeMap::new() }
+    pub fn new(kernel: &'a Kernel, seed: u64) -> Findings<'a> {
+        Findings { kernel, function: 0, seed, found: BTreeMap::new() }
     }
 
     /// Says which entry runs from now on.
@@ -48,12 +90,12 @@ impl<'a> Findings<'a> {
         self.function = function;
     }
 
-    /// The first example of a pair of statements is kept; later ones are counted. Which of two unordered events ran
-    /// first is luck, so the pair counts, whatever its order.
+    /// The first example of a pair of places is kept; later ones are counted. Which of two unordered events ran first
+    /// is luck, so the pair counts, whatever its order.
     pub fn add(&mut self, report: Report) {
-        let second = report.second.statement;
-        let first = report.first.as_ref().map_or(second, |actor| actor.statement);
-        let key = (first.min(second), first.max(second), report.check.name);
+        let second = report.second.place;
+        let first = report.first.as_ref().map_or(second, |actor| actor.place);
+        let key = (self.function, first.min(second), first.max(second), report.check.name);
         if let Some(known) = self.found.get_mut(&key) {
             known.count += report.count;
             return;
@@ -70,36 +112,85 @@ impl<'a> Findings<'a> {
     }
 
     fn event(&self, actor: &Actor) -> Event {
-        let Parsed { module, source, spans, .. } = self.parsed;
-        let function = &module.functions[self.function];
-        let span = spans[self.function].get(actor.statement as usize).map(|spans| spans.head).unwrap_or_default();
-        let position = source.position(span.start);
-        let file = |number: u32| module.files.iter().find(|(known, _)| *known == number).map(|(_, name)| name.clone());
-        let location = function.location(StatementId(actor.statement));
-        let written = location.and_then(|(number, line, column)| Some(format!("{}:{line}:{column}", file(number)?)));
+        let source = &self.kernel.parsed.source;
+        let (file, position) = match actor.place {
+            Place::Recipe(offset) => {
+                let recipe = ptx::Source::new(self.kernel.recipe.source.name(), self.kernel.recipe.source.text());
+                let position = recipe.position(offset as u32);
+                (recipe.name, position)
+            }
+            Place::Entry => (source.name.clone(), source.position(self.entry_offset())),
+            Place::Statement(statement) => (source.name.clone(), source.position(self.offset(statement))),
+        };
         Event {
             label: actor.label.clone(),
-            file: source.name.clone(),
+            file,
             line: position.line,
             column: position.column,
-            source: written,
+            source: self.written(actor.place),
             cta: actor.cta,
             warp: actor.warp,
             lanes: actor.lanes,
         }
     }
 
+    /// The line that generated a statement, if `.loc` tells.
+    fn written(&self, place: Place) -> Option<String> {
+        let Place::Statement(statement) = place else { return None };
+        let module = &self.kernel.parsed.module;
+        self.entry().body.get(statement as usize)?;
+        let (number, line, column) = self.entry().location(StatementId(statement))?;
+        let (_, name) = module.files.iter().find(|(known, _)| *known == number)?;
+        Some(format!("{name}:{line}:{column}"))
+    }
+
+    fn entry(&self) -> &Function {
+        &self.kernel.parsed.module.functions[self.function]
+    }
+
+    fn entry_offset(&self) -> u32 {
+        self.kernel.parsed.places.entries.get(self.function).map(|places| places.name.start).unwrap_or_default()
+    }
+
+    fn offset(&self, statement: u32) -> u32 {
+        let spans = self.kernel.parsed.spans[self.function].get(statement as usize);
+        spans.map(|spans| spans.head.start).unwrap_or_default()
+    }
+
     /// The line of a statement, for sentences that name it.
     pub fn line(&self, statement: u32) -> u32 {
-        let spans = self.parsed.spans[self.function].get(statement as usize);
-        self.parsed.source.position(spans.map(|spans| spans.head.start).unwrap_or_default()).line
+        self.kernel.parsed.source.position(self.offset(statement)).line
     }
 
     /// The text of a statement without its end.
     pub fn text(&self, statement: u32) -> &str {
-        let spans = self.parsed.spans[self.function].get(statement as usize);
-        let text = spans.and_then(|spans| self.parsed.source.text.get(spans.whole.range())).unwrap_or_default();
+        let Parsed { source, spans, .. } = &self.kernel.parsed;
+        let spans = spans[self.function].get(statement as usize);
+        let text = spans.and_then(|spans| source.text.get(spans.whole.range())).unwrap_or_default();
         text.trim_end_matches(';')
+    }
+
+    /// Does a block barrier stand between two statements?
+    pub fn barrier_between(&self, first: u32, second: u32) -> bool {
+        let between = self.entry().body.iter().take(second as usize).skip(first as usize + 1);
+        between
+            .into_iter()
+            .any(|one| matches!(one, Statement::Instruction(one) if matches!(one.form.op, Op::Barrier(_))))
+    }
+
+    /// The jump back of the innermost loop that contains both statements.
+    pub fn loop_around(&self, first: u32, second: u32) -> Option<u32> {
+        let body = &self.entry().body;
+        let head = |at: usize| match &body[at] {
+            Statement::Instruction(one) if one.form.op == Op::Control(Control::Branch) => match one.operands.first() {
+                Some(Operand::Label(label)) => body.iter().position(|other| *other == Statement::Label(*label)),
+                _ => None,
+            },
+            _ => None,
+        };
+        (second as usize..body.len())
+            .find(|at| head(*at).is_some_and(|head| head <= first as usize))
+            .map(|at| at as u32)
     }
 
     pub fn into_vec(self) -> Vec<Finding> {

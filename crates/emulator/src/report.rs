@@ -1,9 +1,10 @@
 //! Findings as people read them: both events in the text of the kernel, the missing edge, the fix, and how to repeat it.
 
-use annotate_snippets::{AnnotationKind, Element, Group, Level, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Renderer, Snippet};
 use launch::Finding;
 use launch::finding::{Event, Severity};
 use ptx::Source;
+use std::borrow::Cow;
 
 /// What a report needs around the findings.
 pub struct Reporter<'a> {
@@ -23,12 +24,11 @@ impl Reporter<'_> {
             Severity::Warning => Level::WARNING,
             Severity::Lint => Level::NOTE,
         };
-        let mut snippet = Snippet::source(self.source.text.as_str()).path(self.source.name.as_str());
-        for (event, kind) in annotations(finding) {
-            snippet = snippet.annotation(kind.span(self.span(event)).label(event.label.as_str()));
+        let files = self.files(finding);
+        let mut group = Group::with_title(level.primary_title(finding.message.as_str()).id(finding.check));
+        for (path, text) in &files {
+            group = group.element(snippet(finding, path, text));
         }
-        let mut group =
-            Group::with_title(level.primary_title(finding.message.as_str()).id(finding.check)).element(snippet);
         for element in self.notes(finding) {
             group = group.element(element);
         }
@@ -49,12 +49,22 @@ impl Reporter<'_> {
         missing.into_iter().chain(help).chain(times).chain(last).collect()
     }
 
-    /// The bytes of the mnemonic at an event.
-    fn span(&self, event: &Event) -> std::ops::Range<usize> {
-        let start = line_span(&self.source.text, event.line).start + event.column as usize - 1;
-        let rest = self.source.text.get(start..).unwrap_or_default();
-        let end = rest.find(|letter: char| letter.is_whitespace() || letter == ';').unwrap_or(rest.len());
-        start..start + end
+    /// The texts in which the events stand, the judged one's first: the kernel's, and the recipe's where that is a file
+    /// of its own.
+    fn files<'b>(&'b self, finding: &'b Finding) -> Vec<(&'b str, Cow<'b, str>)> {
+        let mut files: Vec<(&str, Cow<str>)> = vec![];
+        for (event, _) in annotations(finding).into_iter().rev() {
+            let path = event.file.as_str();
+            if files.iter().any(|(known, _)| *known == path) {
+                continue;
+            }
+            if path == self.source.name {
+                files.push((path, Cow::Borrowed(self.source.text.as_str())));
+            } else if let Some(text) = (self.load)(path) {
+                files.push((path, Cow::Owned(text)));
+            }
+        }
+        files
     }
 
     /// The line that wrote an event's instruction, from `file:line:column`.
@@ -64,6 +74,22 @@ impl Reporter<'_> {
         let title = format!("{label} was written here");
         Some(Origin { title, path: path.into(), text: (self.load)(path)?, line: line.parse().ok()? })
     }
+}
+
+/// The events of a finding that stand in one file.
+fn snippet<'a>(finding: &'a Finding, path: &'a str, text: &'a str) -> Snippet<'a, Annotation<'a>> {
+    let here = annotations(finding).into_iter().filter(|(event, _)| event.file == path);
+    here.fold(Snippet::source(text).path(path), |snippet, (event, kind)| {
+        snippet.annotation(kind.span(mnemonic_span(text, event)).label(event.label.as_str()))
+    })
+}
+
+/// The bytes of the mnemonic at an event.
+fn mnemonic_span(text: &str, event: &Event) -> std::ops::Range<usize> {
+    let start = (line_span(text, event.line).start + event.column as usize - 1).min(text.len());
+    let rest = text.get(start..).unwrap_or_default();
+    let end = rest.find(|letter: char| letter.is_whitespace() || ";(".contains(letter)).unwrap_or(rest.len());
+    start..start + end
 }
 
 /// A line of the program that printed the kernel.

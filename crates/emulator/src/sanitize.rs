@@ -37,7 +37,7 @@ pub fn sanitize(kernel: &Kernel, seeds: &[u64], data_seed: u64, budget: u64) -> 
 fn merge<'a>(all: impl Iterator<Item = &'a Finding>) -> Vec<Finding> {
     let mut merged: BTreeMap<_, Finding> = BTreeMap::new();
     for finding in all {
-        let place = |event: &launch::finding::Event| (event.line, event.column);
+        let place = |event: &'a launch::finding::Event| (event.file.as_str(), event.line, event.column);
         let first = place(&finding.first);
         let second = finding.second.as_ref().map_or(first, place);
         // A pair is unordered, whatever a schedule makes of it; single events belong to their check.

@@ -12,7 +12,7 @@ pub enum Error {
     Contract { kernel: String, message: String },
     #[error("{}: {message}", path.display())]
     Folder { path: PathBuf, message: String },
-    #[error("interrupted: no pack was written")]
+    #[error("interrupted: nothing was written")]
     Interrupted,
 }
 

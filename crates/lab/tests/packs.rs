@@ -57,8 +57,8 @@ fn a_pack_is_accepted_and_says_what_was_not_checked() {
     logs         holds
     report       holds
     emulator     not checked: not asked to run the emulator again
-    ptxas        not checked: the pack was made with ptxas 0.0.1, and here is 0.0.2
-    nvdisasm     not checked: nvdisasm 0.0.1 is not here
+    assemble     not checked: the pack was made with ptxas 0.0.1, and here is 0.0.2
+    code         not checked: nvdisasm 0.0.1 is not here
     ");
 }
 

@@ -62,8 +62,8 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        // Above any case of ours by a factor of ten, and still a matter of minutes.
-        Options { seed: 0, instruction_budget: 10_000_000_000 }
+        // A hundred times what the largest built-in witness needs, and under a minute for an endless loop.
+        Options { seed: 0, instruction_budget: 100_000_000 }
     }
 }
 

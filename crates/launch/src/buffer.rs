@@ -21,7 +21,7 @@ use crate::{files, resolved};
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Init {
-    /// `normal(sigma)` or `normal(sigma, seed)`: random, the seed else taken from the buffer's name and `--seed`.
+    /// `normal(sigma)` or `normal(sigma, seed)`: random, the seed else taken from the buffer's name and `--data-seed`.
     Normal {
         /// The standard deviation.
         sigma: Float,

@@ -1,5 +1,8 @@
 //! What Rust's compiler cannot see is found while generating, at the author's line.
 
+mod support;
+
+use support::{ring, tiles};
 use tile::prelude::*;
 
 const OPTIONS: Options = Options { target: ptx::Target::SM_80, threads: 128, blocks_per_processor: None };
@@ -111,15 +114,6 @@ fn shuffle_that_some_lanes_miss() {
 fn branch_in_a_predicated_block() {
     let message = wrong(|| predicated(lane_index().lt(7), || when(thread_index().lt(9), || {})));
     assert_eq!(message, "a predicated block has branches inside");
-}
-
-fn ring(name: &str, stages: u32) -> CopyRing<F16> {
-    let k = Tensor::<F16>::parameter(name);
-    CopyRing::new(name, stages, 64, k.matrix(0.into(), 0.into(), 64.into(), 64))
-}
-
-fn tiles() -> std::ops::Range<U32> {
-    0.into()..parameter::<u32>("tiles")
 }
 
 #[test]

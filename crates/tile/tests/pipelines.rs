@@ -1,5 +1,8 @@
 //! Waits and barriers that rings derive, read from the printed text.
 
+mod support;
+
+use support::{ring, tiles};
 use tile::prelude::*;
 
 /// The lines that order something, and the loop's labels.
@@ -10,15 +13,6 @@ fn synchronisation(body: impl FnOnce()) -> Vec<String> {
     let kept = ["bar.sync", "cp.async.wait", "cp.async.commit", "$loop"];
     let lines = text.lines().map(str::trim).filter(|line| kept.iter().any(|start| line.starts_with(start)));
     lines.map(|line| line.trim_end_matches(';').replace("cp.async.", "")).collect()
-}
-
-fn ring(name: &str, stages: u32) -> CopyRing<F16> {
-    let k = Tensor::<F16>::parameter(name);
-    CopyRing::new(name, stages, 64, k.matrix(0.into(), 0.into(), 64.into(), 64))
-}
-
-fn tiles() -> std::ops::Range<U32> {
-    0.into()..parameter::<u32>("tiles")
 }
 
 #[test]

@@ -9,26 +9,30 @@
 //! ret;                                  // nobody waited for the copy
 //! ```
 //!
-//! Fix: `cp.async.wait_all` before the exit, or do not start the copy. PTX ISA, "cp.async": completion is observed with
-//! `cp.async.wait_group` or `cp.async.wait_all`.
+//! Fix: `cp.async.wait_all` before the exit, or do not start the copy: a pipeline that fetches ahead must stop at the
+//! last tile. PTX ISA, "cp.async": completion is observed with `cp.async.wait_group` or `cp.async.wait_all`.
 
-use super::Check;
+use super::{Check, words};
 use crate::exec::At;
 use crate::finding::Report;
-use crate::machine::{Block, describe_lanes};
+use crate::machine::Block;
 
 pub const CHECK: Check = Check::error("async-leak", include_str!("async_leak.rs"));
 
 /// At the end of a block.
 pub fn report(block: &mut Block) {
     for copy in block.detector.unfinished_copies() {
-        let lanes = describe_lanes(copy.mask);
-        let message = format!("a copy of {lanes} of warp {} is still in flight when its thread exits", copy.warp);
+        let who = words::who(block, copy.warp as usize, copy.mask);
+        let message = match copy.mask.count_ones() {
+            1 => format!("a copy by {who} is still in flight when its thread exits"),
+            _ => format!("copies by {who} are still in flight when their threads exit"),
+        };
         let at = At { warp: copy.warp as usize, fragment: 0, mask: copy.mask, statement: copy.site.0 };
-        let second = block.actor(at, "copy started here");
-        let missing = Some(if copy.committed { "cp.async.wait_group 0" } else { "cp.async.wait_all" }.to_string());
-        let help = Some(format!("emit `{}` before the exit", missing.as_deref().unwrap_or_default()));
-        let count = u64::from(copy.mask.count_ones());
-        block.findings.add(Report { check: &CHECK, message, first: None, second, missing, help, count });
+        let wait = if copy.committed { "cp.async.wait_group 0" } else { "cp.async.wait_all" };
+        let report = Report::new(&CHECK, message, block.actor(at, "started here, and nobody waits for it"))
+            .missing(format!("`{wait}` between the copy and the exit of its thread"))
+            .help(format!("emit `{wait}` before the exit, or do not start a copy that nobody needs"))
+            .count(u64::from(copy.mask.count_ones()));
+        block.findings.add(report);
     }
 }

@@ -5,14 +5,15 @@
 //! threads that meet, or with an id above 15. Hardware hangs, or lets threads pass that should wait.
 //!
 //! ```ptx
-//! setp.lt.u32 %p, %tid, 16;
-//! @%p bar.sync 0;              // half of warp 0 arrives, the other half does not
+//! setp.lt.u32 %half, %thread, 16;
+//! @%half bar.sync 0;           // half of warp 0 arrives, the other half does not
 //! ```
 //!
-//! Fix: move the barrier out of the branch, so that every thread of every warp that takes part executes it.
-//! PTX ISA, "bar, barrier": "all threads in the warp must execute the same barrier instruction".
+//! Fix: move the barrier out of the branch, so that every thread of every warp that takes part executes it, and write
+//! one count, the threads of all those warps. PTX ISA, "bar, barrier": the barrier counts warps, and its `.aligned`
+//! forms want all threads of a warp at the same instruction.
 
-use super::Check;
+use super::{Check, words};
 use crate::exec::At;
 use crate::finding::Report;
 use crate::machine::{Block, describe_lanes};
@@ -22,31 +23,70 @@ pub const CHECK: Check = Check::error("barrier", include_str!("barrier.rs"));
 /// PTX ISA, "bar, barrier": sixteen barriers per block.
 const BARRIERS: u32 = 16;
 
+/// Called before the lanes of `at` come to barrier `id`.
 pub fn watch(block: &mut Block, at: At, id: u32, threads: Option<u32>, aligned: bool) {
-    let live = block.warps[at.warp].live;
-    let size: u32 = block.dimensions.iter().product();
-    let expected = block.barriers.get(&id).and_then(|barrier| barrier.expected);
-    let problem = match threads {
-        _ if id >= BARRIERS => Some(format!("barrier {id} does not exist: a block has barriers 0 to 15")),
-        Some(0) => Some("a barrier of 0 threads".into()),
-        Some(count) if count % 32 != 0 => Some(format!("a barrier of {count} threads: expected a multiple of 32")),
-        Some(count) if count > size.next_multiple_of(32) => {
-            Some(format!("a barrier of {count} threads in a block of {size} threads"))
-        }
-        Some(count) if expected.is_some_and(|expected| expected != count) => {
-            Some(format!("barrier {id} is met with {count} threads here and with {} elsewhere", expected.unwrap_or(0)))
-        }
-        _ if aligned && at.mask != live => Some(format!(
-            "barrier {id} is reached by {} of warp {} and not by {}",
-            describe_lanes(at.mask),
-            at.warp,
-            describe_lanes(live & !at.mask),
-        )),
-        _ => None,
-    };
-    if let Some(message) = problem {
-        let second = block.actor(at, "this barrier");
-        let help = Some("let every thread that takes part execute one barrier with one count".into());
-        block.findings.add(Report { check: &CHECK, message, first: None, second, missing: None, help, count: 1 });
+    let report = refused(block, at, id, threads)
+        .or_else(|| other_count(block, at, id, threads))
+        .or_else(|| divided(block, at, id).filter(|_| aligned));
+    if let Some(report) = report {
+        block.findings.add(report);
+        block.misused_barrier = true;
     }
+}
+
+/// Operands that no barrier can have.
+fn refused(block: &Block, at: At, id: u32, threads: Option<u32>) -> Option<Report> {
+    let size: u32 = block.dimensions.iter().product();
+    let (message, help) = match threads {
+        _ if id >= BARRIERS => {
+            (format!("barrier {id} does not exist: a block has barriers 0 to 15"), "use an id from 0 to 15".into())
+        }
+        Some(0) => ("a barrier of 0 threads".into(), "count all threads of the warps that take part".into()),
+        Some(count) if count % 32 != 0 => (
+            format!("a barrier of {}: expected a multiple of 32", words::counted(count.into(), "thread")),
+            format!("barriers count whole warps: write {}", count.next_multiple_of(32)),
+        ),
+        Some(count) if count > size.next_multiple_of(32) => (
+            format!("a barrier of {count} threads in a block of {}", words::counted(size.into(), "thread")),
+            format!("write {} or less: more threads will never come", size.next_multiple_of(32)),
+        ),
+        _ => return None,
+    };
+    Some(Report::new(&CHECK, message, block.actor(at, "this barrier")).help(help))
+}
+
+/// Threads that meet with different counts. The later line is the one judged, whoever came first.
+fn other_count(block: &Block, at: At, id: u32, threads: Option<u32>) -> Option<Report> {
+    let size: u32 = block.dimensions.iter().product();
+    let (other, expected) = block.barriers.get(&id).and_then(|barrier| barrier.opened)?;
+    let count = |threads: Option<u32>| threads.unwrap_or(size.next_multiple_of(32));
+    if count(expected) == count(threads) {
+        return None;
+    }
+    let mut sides = [(other, count(expected)), (at, count(threads))];
+    sides.sort_by_key(|(at, _)| at.statement);
+    let [(first, before), (second, after)] = sides;
+    let message = format!("barrier {id} is met with {after} threads here and with {before} elsewhere");
+    let label = |at: At, count: u32| {
+        let expect = words::verb(at.mask.count_ones(), "expects", "expect");
+        block.actor(at, &format!("{} {expect} {count} threads", words::who(block, at.warp, at.mask)))
+    };
+    let report = Report::new(&CHECK, message, label(second, after)).first(label(first, before));
+    Some(report.help(format!("write one count for everybody who meets at barrier {id}, or use two barriers")))
+}
+
+/// A warp of which only some lanes come.
+fn divided(block: &Block, at: At, id: u32) -> Option<Report> {
+    let absent = block.warps[at.warp].live & !at.mask;
+    if absent == 0 {
+        return None;
+    }
+    let who = words::who(block, at.warp, at.mask);
+    let message = format!("barrier {id} is reached by {who} and not by {}", describe_lanes(absent));
+    let elsewhere =
+        block.whereabouts(at.warp).find(|(mask, statement, _)| mask & absent != 0 && *statement != at.statement);
+    let label = |mask: u32| format!("{} went another way", describe_lanes(mask));
+    let first = elsewhere.map(|(mask, statement, _)| block.actor(At { mask, statement, ..at }, &label(mask)));
+    let report = Report::new(&CHECK, message, block.actor(at, "only some lanes of the warp come here")).first(first);
+    Some(report.help("move the barrier out of the branch: every lane of the warp must execute it together"))
 }

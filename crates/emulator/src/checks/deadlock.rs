@@ -7,54 +7,92 @@
 //! @%first_warp bar.sync 1, 64;   // two warps are needed, and only one ever comes
 //! ```
 //!
-//! Fix: make the counts of waiters and arrivers agree, on every path. PTX ISA, "bar, barrier".
+//! Fix: make the counts of waiters and arrivers agree, on every path; give every loop an end that it reaches.
+//! PTX ISA, "bar, barrier".
 
-use super::Check;
+use super::{Check, words};
 use crate::exec::At;
 use crate::finding::Report;
-use crate::machine::{Block, Program, State, describe_lanes};
+use crate::machine::{Block, State};
 
 pub const CHECK: Check = Check::error("deadlock", include_str!("deadlock.rs"));
 
-/// Reports the first waiting fragment of the block, and says what it waits for.
-pub fn report(block: &mut Block, _: &Program) {
-    let waits = |warp: usize| block.whereabouts(warp).find(|(_, _, state)| *state != State::Joining);
-    let Some((warp, (mask, statement, state))) = (0..block.warps.len()).find_map(|warp| Some((warp, waits(warp)?)))
-    else {
+/// Reports the waiting lanes whose instruction comes first in the text, and what they wait for; whoever waits
+/// elsewhere is the other side. Behind a barrier that was used wrongly it is no news that nobody can go on.
+pub fn report(block: &mut Block) {
+    if block.misused_barrier {
         return;
-    };
+    }
+    let mut waiting = waiting(block);
+    waiting.sort_by_key(|(at, _)| (at.statement, at.warp, at.mask));
+    let Some((at, state)) = waiting.first().copied() else { return };
     let message = match state {
         State::Barrier(id) => format!("nobody can go on: {}", barrier_sentence(block, id)),
         State::Gathering(members) => {
-            let missing = block.warps[warp].live & members & !mask;
-            format!("nobody can go on: {} of warp {warp} do not come", describe_lanes(missing))
+            let absent = block.warps[at.warp].live & members & !at.mask;
+            format!(
+                "nobody can go on: {} {} not come",
+                words::who(block, at.warp, absent),
+                words::verb(absent.count_ones(), "does", "do")
+            )
         }
-        State::Ready | State::Joining => "nobody can go on".into(),
+        State::Ready | State::Joining => return,
     };
-    let second = block.actor(At { warp, fragment: 0, mask, statement }, "waits here for ever");
-    let help = Some("let as many threads arrive as the barrier expects, on every path".into());
-    block.findings.add(Report { check: &CHECK, message, first: None, second, missing: None, help, count: 1 });
+    let other = waiting.iter().find(|(other, _)| other.statement != at.statement);
+    let label = |at: At| {
+        format!(
+            "{} {} here for ever",
+            words::who(block, at.warp, at.mask),
+            words::verb(at.mask.count_ones(), "waits", "wait")
+        )
+    };
+    let other = other.map(|(other, _)| block.actor(*other, &label(*other)));
+    let help = "let as many threads come as the instruction expects, on every path";
+    let report = Report::new(&CHECK, message, block.actor(at, &label(at))).first(other).help(help);
+    block.findings.add(report);
 }
 
+fn waiting(block: &Block) -> Vec<(At, State)> {
+    let of_warp = |warp: usize| {
+        block.whereabouts(warp).map(move |(mask, statement, state)| (At { warp, fragment: 0, mask, statement }, state))
+    };
+    let all = (0..block.warps.len()).flat_map(of_warp);
+    all.filter(|(_, state)| matches!(state, State::Barrier(_) | State::Gathering(_))).collect()
+}
+
+/// Who has come to a barrier, and where the others are.
 fn barrier_sentence(block: &Block, id: u32) -> String {
     let barrier = block.barriers.get(&id);
-    let come: Vec<usize> = barrier.map(|barrier| barrier.arrived.keys().copied().collect()).unwrap_or_default();
-    let expected = barrier.and_then(|barrier| barrier.expected).unwrap_or(block.dimensions.iter().product());
-    let list = come.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-    let exited = block.warps.iter().filter(|warp| warp.live == 0).count();
-    let others = if exited > 0 { format!("; {exited} warps have exited") } else { String::new() };
-    format!("barrier {id} needs {expected} threads, and only warps {list} have come{others}")
+    let size = block.dimensions.iter().product::<u32>();
+    let expected = barrier.and_then(|barrier| barrier.expected).unwrap_or(size);
+    let came = |warp: &usize| barrier.is_some_and(|barrier| barrier.arrived.contains_key(warp));
+    let (come, absent): (Vec<usize>, Vec<usize>) = (0..block.warps.len()).partition(came);
+    let gone: Vec<usize> = absent.iter().copied().filter(|warp| block.warps[*warp].live == 0).collect();
+    let stuck = absent.iter().filter(|warp| block.warps[**warp].live != 0).filter_map(|warp| {
+        let (_, statement, _) = block.whereabouts(*warp).next()?;
+        Some(format!("; warp {warp} waits at line {}", block.findings.line(statement)))
+    });
+    let have = |warps: &[usize]| words::verb(warps.len() as u32, "has", "have");
+    let exited =
+        if gone.is_empty() { String::new() } else { format!("; {} {} exited", words::warps(&gone), have(&gone)) };
+    let verb = have(&come);
+    let stuck: String = stuck.collect();
+    format!("barrier {id} needs {expected} threads, and only {} {verb} come{exited}{stuck}", words::warps(&come))
 }
 
-pub fn report_budget(block: &mut Block, budget: u64) {
-    let Some((warp, (mask, statement, _))) =
-        (0..block.warps.len()).find_map(|warp| Some((warp, block.whereabouts(warp).next()?)))
-    else {
-        return;
+/// `range`: the first and the last statement that a warp executed of late.
+pub fn report_budget(block: &mut Block, budget: u64, warp: usize, (first, last): (u32, u32)) {
+    let mask = block.warps[warp].live;
+    let back = block.findings.loop_around(first, last);
+    let statement = back.unwrap_or(first);
+    let who = words::who(block, warp, mask);
+    let label = match back {
+        Some(_) => format!("{who} {} back for ever", words::verb(mask.count_ones(), "goes", "go")),
+        None => format!("{who} still {} here", words::verb(mask.count_ones(), "runs", "run")),
     };
-    let message = format!("the kernel did not end within {budget} instructions");
-    let second = block.actor(At { warp, fragment: 0, mask, statement }, "still running here");
-    let help = Some("find the loop that does not end, or raise the limit with `--budget`".into());
-    block.findings.add(Report { check: &CHECK, message, first: None, second, missing: None, help, count: 1 });
+    let message = format!("the kernel does not end within {budget} instructions");
+    let second = block.actor(At { warp, fragment: 0, mask, statement }, &label);
+    let help = "let the loop reach its end, or raise the limit with `--budget`";
+    block.findings.add(Report::new(&CHECK, message, second).help(help));
     block.stopped = true;
 }

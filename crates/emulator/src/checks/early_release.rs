@@ -10,9 +10,9 @@
 //! ```
 //!
 //! Fix: wait for the copy (`cp.async.wait_group`) before its bytes are used for anything else.
-//! PTX ISA, "cp.async": no ordering with other operations but through its waits.
+//! PTX ISA, "cp.async": nothing orders it with other operations but its waits.
 
-use super::{Check, missing_wait, order};
+use super::{Check, missing_wait, order, words};
 use crate::finding::Report;
 use crate::happens_before::Fault;
 use crate::machine::Block;
@@ -20,7 +20,10 @@ use crate::machine::Block;
 pub const CHECK: Check = Check::error("early-release", include_str!("early_release.rs"));
 
 pub fn report(block: &Block, fault: &Fault) -> Report {
-    let message = format!("{} are overwritten while a copy is still in flight", order::place(block, fault));
-    let (missing, help) = missing_wait::remedy(fault);
-    order::report(block, fault, &CHECK, message, Some(missing), help)
+    let (place, count) = (order::place(block, fault), u64::from(fault.bytes));
+    let way = if fault.first.write { "into" } else { "from" };
+    let (are, them) = (words::are(count), words::them(count));
+    let message = format!("{place} {are} overwritten while a copy {way} {them} is still in flight");
+    let (missing, help) = missing_wait::remedy(block, fault);
+    order::report(block, fault, &CHECK, message).missing(missing).help(help)
 }

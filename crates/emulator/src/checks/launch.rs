@@ -1,8 +1,8 @@
 //! # launch
 //!
 //! The launch does not fit the kernel or the architecture: more threads than `.maxntid` promises, other than
-//! `.reqntid` demands, more shared memory than a block may have, more threads than a block may have. The driver refuses
-//! such a launch; code that ignores the error measures a kernel that never ran.
+//! `.reqntid` demands, more shared memory or more threads than a block may have. The driver refuses such a launch; code
+//! that ignores the error measures a kernel that never ran.
 //!
 //! ```ptx
 //! .visible .entry k() .maxntid 128, 1, 1   // launched with block = [256, 1, 1]
@@ -11,8 +11,8 @@
 //! Fix: change the block, the shared memory or the directive. CUDA C++ Programming Guide, "Compute Capabilities";
 //! PTX ISA, "Performance-Tuning Directives".
 
-use super::Check;
-use crate::finding::{Actor, Report};
+use super::{Check, words};
+use crate::finding::{Actor, Place, Report};
 use crate::machine::LaunchShape;
 use crate::memory::SharedMemory;
 use ptx::{Function, Module, Target, Tuning};
@@ -32,34 +32,53 @@ fn max_shared(target: Target) -> u64 {
     }
 }
 
-/// What is wrong with the launch, if anything.
-pub fn check(module: &Module, function: &Function, shape: &LaunchShape) -> Option<Report> {
-    let threads: u32 = shape.block.iter().product();
-    let shared = SharedMemory::static_bytes(module, function) + u64::from(shape.shared);
-    let limit = max_shared(module.target);
-    let message = if threads == 0 || shape.grid.contains(&0) {
-        Some("the grid and the block need at least one block and one thread".to_string())
-    } else if threads > MAX_THREADS {
-        Some(format!("a block of {threads} threads: at most {MAX_THREADS} are possible"))
-    } else if shared > limit {
-        Some(format!("{shared} bytes of shared memory: {} has at most {limit} per block", module.target))
-    } else {
-        function.tuning.iter().find_map(|tuning| broken_promise(tuning, shape.block))
+/// What is wrong with the launch, if anything. `written`: where the recipe says it, if it has a text.
+pub fn check(module: &Module, function: &Function, shape: &LaunchShape, written: Option<usize>) -> Option<Report> {
+    let (message, help) = refused(module, function, shape)
+        .or_else(|| function.tuning.iter().find_map(|tuning| broken_promise(tuning, shape.block)))?;
+    let entry = Actor::nobody(Place::Entry, "the entry it launches");
+    let report = match written {
+        Some(spot) => Report::new(&CHECK, message, Actor::nobody(Place::Recipe(spot), "this launch")).first(entry),
+        None => Report::new(&CHECK, message, entry),
     };
-    let second = Actor { statement: 0, cta: [0; 3], warp: 0, lanes: 0, label: "this launch".into() };
-    let help = Some("change `block`, `shared` or the directive of the entry".into());
-    message.map(|message| Report { check: &CHECK, message, first: None, second, missing: None, help, count: 1 })
+    Some(report.help(help))
 }
 
-fn broken_promise(tuning: &Tuning, block: [u32; 3]) -> Option<String> {
+/// What no kernel can have.
+fn refused(module: &Module, function: &Function, shape: &LaunchShape) -> Option<(String, String)> {
+    let threads: u32 = shape.block.iter().product();
+    let constant = SharedMemory::static_bytes(module, function);
+    let shared = constant + u64::from(shape.shared);
+    let limit = max_shared(module.target);
+    if threads == 0 || shape.grid.contains(&0) {
+        let message = "an empty launch: expected at least one block of one thread";
+        return Some((message.into(), "change `grid` or `block`".into()));
+    }
+    if threads > MAX_THREADS {
+        let message = format!("a block of {threads} threads: at most {MAX_THREADS} are possible");
+        return Some((message, "make `block` smaller, and `grid` larger".into()));
+    }
+    (shared > limit).then(|| {
+        let parts = format!("{constant} static and {} dynamic", shape.shared);
+        let has = format!("{} has at most {limit} per block", module.target);
+        let message = format!("{} of shared memory ({parts}): {has}", words::bytes(shared));
+        (message, format!("make `shared` or the arrays of the entry smaller by {}", words::bytes(shared - limit)))
+    })
+}
+
+/// A directive of the entry that the block breaks.
+fn broken_promise(tuning: &Tuning, block: [u32; 3]) -> Option<(String, String)> {
     let threads = |[x, y, z]: [u32; 3]| x * y * z;
+    let dimensions = |[x, y, z]: [u32; 3]| format!("{x}, {y}, {z}");
     match tuning {
-        Tuning::MaxThreads(most) if threads(block) > threads(*most) => {
-            Some(format!("a block of {} threads: the entry has `.maxntid` {}", threads(block), threads(*most)))
-        }
-        Tuning::RequiredThreads(exact) if block != *exact => {
-            Some(format!("a block of {block:?} threads: the entry has `.reqntid` {exact:?}"))
-        }
+        Tuning::MaxThreads(most) if threads(block) > threads(*most) => Some((
+            format!("a block of {} threads: the entry has `.maxntid {}`", threads(block), dimensions(*most)),
+            format!("launch at most {} threads per block, or raise `.maxntid`", threads(*most)),
+        )),
+        Tuning::RequiredThreads(exact) if block != *exact => Some((
+            format!("a block of {} threads: the entry has `.reqntid {}`", dimensions(block), dimensions(*exact)),
+            format!("write `block = [{}]`, or change `.reqntid`", dimensions(*exact)),
+        )),
         _ => None,
     }
 }

@@ -12,7 +12,7 @@
 //! Fix: `cp.async.wait_group N` by the thread that started the copy, where N is the number of groups it committed
 //! since; then a barrier, if other threads read. PTX ISA, "cp.async.wait_group", "cp.async.commit_group".
 
-use super::{Check, order};
+use super::{Check, order, words};
 use crate::finding::Report;
 use crate::happens_before::{Agent, Batch, Fault};
 use crate::machine::Block;
@@ -20,27 +20,27 @@ use crate::machine::Block;
 pub const CHECK: Check = Check::error("missing-wait", include_str!("missing_wait.rs"));
 
 pub fn report(block: &Block, fault: &Fault) -> Report {
-    let message = format!("{} still in flight when they are read", order::place(block, fault));
-    let (missing, help) = remedy(fault);
-    order::report(block, fault, &CHECK, message, Some(missing), help)
+    let they = if fault.bytes == 1 { "it is" } else { "they are" };
+    let message = format!("{} still in flight when {they} read", order::place(block, fault));
+    let (missing, help) = remedy(block, fault);
+    order::report(block, fault, &CHECK, message).missing(missing).help(help)
 }
 
-/// The wait that would do, and where it goes.
-pub(super) fn remedy(fault: &Fault) -> (String, String) {
-    let others = if fault.first.warp == fault.second.warp && fault.first.lane == fault.second.lane {
-        ""
-    } else {
-        ", then a barrier"
-    };
+/// The wait that would do, and where it goes. The second party knows of the start of the copy: if it is another thread,
+/// a barrier lies between, and the wait belongs before that.
+pub(super) fn remedy(block: &Block, fault: &Fault) -> (String, String) {
+    let issuer = words::who(block, fault.first.warp as usize, 1 << fault.first.lane);
+    let own = fault.first.warp == fault.second.warp && fault.first.lane == fault.second.lane;
+    let before = if own { "before (2)" } else { "before the barrier between (1) and (2)" };
     match fault.first.agent {
         Agent::Copy(Batch::Committed { wait_group }) => {
-            let wait = format!("cp.async.wait_group {wait_group}");
-            let help = format!("emit `{wait}`, or a smaller count, between (1) and (2){others}");
-            (wait, help)
+            let less = if wait_group == 0 { "" } else { ", or a smaller count," };
+            let missing = format!("`cp.async.wait_group {wait_group}`{less} by {issuer} between (1) and (2)");
+            (missing, format!("emit `cp.async.wait_group {wait_group}` {before}"))
         }
         _ => (
-            "cp.async.commit_group and a wait".into(),
-            format!("the copy belongs to no group: emit `cp.async.commit_group` after (1), wait for it{others}"),
+            format!("a group: {issuer} does not commit the copy before (2)"),
+            format!("emit `cp.async.commit_group` after (1), and wait for that group {before}"),
         ),
     }
 }

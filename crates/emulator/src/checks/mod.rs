@@ -13,6 +13,7 @@ pub mod trap;
 pub mod uninitialised_memory;
 
 mod order;
+mod words;
 
 pub use order::report_faults;
 

@@ -1,9 +1,9 @@
 //! From a fault of the race detector to a finding: which check it belongs to, and the words they share.
 
-use super::{early_release, missing_wait, race_shared, race_warp, uninitialised_memory};
+use super::{early_release, missing_wait, race_shared, race_warp, uninitialised_memory, words};
 use crate::exec::At;
 use crate::finding::{Actor, Report};
-use crate::happens_before::{Agent, Class, Fault, Party, Space};
+use crate::happens_before::{Agent, Batch, Class, Fault, Party, Space};
 use crate::machine::Block;
 
 /// At the end of a block: its races, and the reads of unwritten bytes that are not races.
@@ -22,10 +22,14 @@ pub fn report_faults(block: &mut Block) {
     uninitialised_memory::settle(block, &racing);
 }
 
-/// The party as one side of a finding.
-pub fn actor(block: &Block, party: &Party, label: &str) -> Actor {
-    let at = At { warp: party.warp as usize, fragment: 0, mask: 1 << party.lane, statement: party.site.0 };
-    block.actor(at, label)
+/// The parties as (1) and (2). Which of two unordered accesses ran first is luck, so they are told in the order of the
+/// text; a copy that was known to have been started comes first.
+pub fn sides(fault: &Fault) -> [&Party; 2] {
+    let mut sides = [&fault.first, &fault.second];
+    if matches!(fault.class, Class::RaceShared | Class::RaceWarp) {
+        sides.sort_by_key(|party| (party.site, party.warp, party.lane));
+    }
+    sides
 }
 
 /// `4 bytes of `stage`+16`.
@@ -34,30 +38,47 @@ pub fn place(block: &Block, fault: &Fault) -> String {
         Space::Shared => block.shared.place_of(fault.address),
         Space::Global => block.global.place(fault.address),
     };
-    format!("{} bytes of {place}", fault.bytes)
+    format!("{} of {place}", words::bytes(fault.bytes.into()))
 }
 
-/// `(1) warp 3, lane 5 wrote them`.
-pub fn label(number: u32, party: &Party) -> String {
-    let verb = match (party.agent, party.write) {
-        (Agent::Thread, true) => "writes them",
-        (Agent::Thread, false) => "reads them",
-        (Agent::Copy(_), true) => "copies into them",
-        (Agent::Copy(_), false) => "copies from them",
-    };
-    format!("({number}) warp {}, lane {} {verb}", party.warp, party.lane)
+/// `reads`, `writes`.
+pub fn verb(party: &Party) -> &'static str {
+    if party.write { "writes" } else { "reads" }
+}
+
+/// The copy that the other party knows nothing of, and that other party.
+pub fn unseen_copy(fault: &Fault) -> Option<(&Party, &Party)> {
+    let unseen = |party: &Party| party.agent == Agent::Copy(Batch::Unseen);
+    match (unseen(&fault.first), unseen(&fault.second)) {
+        (true, _) => Some((&fault.first, &fault.second)),
+        (false, true) => Some((&fault.second, &fault.first)),
+        _ => None,
+    }
+}
+
+/// `while a copy by warp 0 fills them: no barrier orders them`.
+pub fn beside_a_copy(fault: &Fault, copy: &Party, by: &str, means: &str) -> String {
+    let them = words::them(fault.bytes.into());
+    let verb = if copy.write { "fills" } else { "reads" };
+    format!("while a copy by {by} {verb} {them}: no {means} orders the two")
 }
 
 /// A report about both parties.
-pub fn report(
-    block: &Block,
-    fault: &Fault,
-    check: &'static super::Check,
-    message: String,
-    missing: Option<String>,
-    help: String,
-) -> Report {
-    let first = Some(actor(block, &fault.first, &label(1, &fault.first)));
-    let second = actor(block, &fault.second, &label(2, &fault.second));
-    Report { check, message, first, second, missing, help: Some(help), count: fault.count }
+pub fn report(block: &Block, fault: &Fault, check: &'static super::Check, message: String) -> Report {
+    let [first, second] = sides(fault);
+    let first = actor(block, fault, first, 1);
+    Report::new(check, message, actor(block, fault, second, 2)).first(first).count(fault.count)
+}
+
+/// `(1) lane 5 of warp 3 in block (0,0,0) writes them`.
+fn actor(block: &Block, fault: &Fault, party: &Party, number: u32) -> Actor {
+    let at = At { warp: party.warp as usize, fragment: 0, mask: 1 << party.lane, statement: party.site.0 };
+    let who = words::who(block, at.warp, at.mask);
+    let them = words::them(fault.bytes.into());
+    let does = match (party.agent, party.write) {
+        (Agent::Thread, _) => format!("{} {them}", verb(party)),
+        (Agent::Copy(_), true) => format!("starts a copy into {them}"),
+        (Agent::Copy(_), false) => format!("starts a copy from {them}"),
+    };
+    block.actor(at, &format!("({number}) {who} {does}"))
 }

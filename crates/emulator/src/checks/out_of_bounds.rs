@@ -11,7 +11,7 @@
 //! Fix: guard the access with a comparison of the index and the length; for `cp.async`, pass a source size of zero for
 //! rows that do not exist. PTX ISA, "Addresses as Operands"; "cp.async", src-size.
 
-use super::Check;
+use super::{Check, words};
 use crate::exec::{Access, At};
 use crate::finding::Report;
 use crate::happens_before::Kind;
@@ -24,34 +24,63 @@ pub const CHECK: Check = Check::error("out-of-bounds", include_str!("out_of_boun
 /// `outside`: the lanes whose bytes lie nowhere.
 pub fn report(block: &mut Block, at: At, access: &Access, addresses: &Values, outside: u32) {
     let lane = outside.trailing_zeros() as usize;
-    let address = addresses[lane];
+    let count = u64::from(access.bytes);
     let verb = if matches!(access.kind, Kind::Read | Kind::StrongRead) { "read" } else { "written" };
-    let message = format!("{} bytes are {verb} {}", access.bytes, place(block, access, address));
-    let second = block.actor(At { mask: outside, ..at }, &format!("lane {lane} accesses {address:#x}"));
-    let help = Some("guard the access with the length, or make the buffer larger".into());
-    let count = u64::from(outside.count_ones());
-    block.findings.add(Report { check: &CHECK, message, first: None, second, missing: None, help, count });
+    let place = place(block, access, addresses[lane]);
+    let message = format!("{} {} {verb} {place}", words::bytes(count), words::are(count));
+    let who = words::who(block, at.warp, 1 << lane);
+    let second = block.actor(At { mask: outside, ..at }, &format!("{who} accesses address {:#x}", addresses[lane]));
+    let help = "guard the access with the length, or make the memory larger";
+    block.findings.add(Report::new(&CHECK, message, second).help(help).count(u64::from(outside.count_ones())));
 }
 
 fn place(block: &Block, access: &Access, address: u64) -> String {
+    let bytes = u64::from(access.bytes);
     let shared = match access.space {
         Some(Space::Shared) => Some(address & 0xffff_ffff),
         None => SharedMemory::of_generic(address),
         _ => None,
     };
     if let Some(offset) = shared {
-        return format!("at byte {offset} of shared memory, which has {} bytes", block.shared.bytes.len());
+        // Addresses of shared memory have 32 bits, and count modulo that.
+        return relative("shared memory", i64::from(offset as u32 as i32), bytes, block.shared.bytes.len() as u64);
     }
     if access.space == Some(Space::Parameter) {
-        return format!("at byte {address} of the parameters, which have {} bytes", block.parameters.len());
+        return relative("the parameters", address as i64, bytes, block.parameters.len() as u64);
     }
-    match block.global.find(address, u64::from(access.bytes)) {
-        Err(Outside { nearest: Some((name, size, distance)) }) if distance < 0 => {
-            format!("{} bytes before buffer `{name}` of {size} bytes", distance.unsigned_abs())
-        }
-        Err(Outside { nearest: Some((name, size, distance)) }) if distance >= 0 => {
-            format!("{distance} bytes behind the end of buffer `{name}` of {size} bytes")
+    match block.global.find(address, bytes) {
+        Err(Outside { nearest: Some((name, size, offset)) }) => {
+            relative(&format!("buffer `{name}`"), offset, bytes, size)
         }
         _ => format!("at {address:#x}, where no buffer is"),
+    }
+}
+
+/// Where `bytes` bytes at `offset` lie, seen from something that has `size` bytes.
+fn relative(what: &str, offset: i64, bytes: u64, size: u64) -> String {
+    let whole = words::bytes(size);
+    let Ok(start) = u64::try_from(offset) else {
+        return format!("{} before {what}, which has {whole}", words::bytes(offset.unsigned_abs()));
+    };
+    match start.checked_sub(size) {
+        None => {
+            let over = start + bytes - size;
+            format!("at byte {start} of {what}, which has {whole}: {} too far", words::bytes(over))
+        }
+        Some(0) => format!("right behind the end of {what}, which has {whole}"),
+        Some(distance) => format!("{} behind the end of {what}, which has {whole}", words::bytes(distance)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_are_told_from_the_nearer_end() {
+        assert_eq!(relative("`x`", -4, 4, 64), "4 bytes before `x`, which has 64 bytes");
+        assert_eq!(relative("`x`", 64, 4, 64), "right behind the end of `x`, which has 64 bytes");
+        assert_eq!(relative("`x`", 65, 1, 64), "1 byte behind the end of `x`, which has 64 bytes");
+        assert_eq!(relative("`x`", 56, 16, 64), "at byte 56 of `x`, which has 64 bytes: 8 bytes too far");
     }
 }

@@ -1,54 +1,125 @@
 //! # race-shared
 //!
-//! Two warps of a block access the same bytes, at least one writes, and no barrier orders them. The result depends on
-//! which warp is faster.
+//! Two warps of a block access the same bytes, of shared or global memory, at least one writes, and no barrier orders
+//! them. The result depends on which warp is faster. Two writes of equal values race too. A copy counts from its start:
+//! a stage that is refilled while another warp may still read it is a race.
 //!
 //! ```ptx
 //! st.shared.f32 [%mine], %value;
 //! ld.shared.f32 %other, [%neighbours];   // no bar.sync in between
 //! ```
 //!
-//! Fix: `bar.sync` between the two accesses, executed by both warps. Data that `cp.async` brought needs both: each
-//! thread waits for its own copies, then a barrier tells the others. PTX ISA, "bar, barrier"; "cp.async.wait_group".
+//! Fix: `bar.sync` between the two accesses, executed by both warps; in a loop also between the last read of a stage
+//! and the write that fills it again. Data that `cp.async` brought needs both: each thread waits for its own copies,
+//! then a barrier tells the others. PTX ISA, "bar, barrier"; "cp.async.wait_group".
 
-use super::{Check, order};
+use super::{Check, order, words};
 use crate::finding::Report;
-use crate::happens_before::{Agent, Batch, Fault, Means, Published, Reach};
+use crate::happens_before::{Agent, Batch, Fault, Published, Reach, Release};
 use crate::machine::Block;
 
 pub const CHECK: Check = Check::error("race-shared", include_str!("race_shared.rs"));
 
 pub fn report(block: &Block, fault: &Fault) -> Report {
+    let report = order::report(block, fault, &CHECK, message(block, fault));
+    report.missing(missing(block, fault)).help(help(block, fault))
+}
+
+fn message(block: &Block, fault: &Fault) -> String {
     let place = order::place(block, fault);
-    let (first, second) = (fault.first.warp, fault.second.warp);
-    let waited = match fault.first.agent {
-        Agent::Copy(Batch::Waited { site: Some(site) }) => {
-            format!(" after the wait at line {}", block.findings.line(site.0))
-        }
-        _ => String::new(),
-    };
-    let message = format!("warps {first} and {second} access {place} without a barrier{waited} between them");
-    let missing = Some(sentence(block, fault, &waited));
-    let help = format!("emit `bar.sync 0` between (1) and (2){waited}, in every warp");
-    order::report(block, fault, &CHECK, message, missing, help)
+    if let Some((copy, other)) = order::unseen_copy(fault) {
+        let actor = match other.agent {
+            Agent::Thread => format!("warp {}", other.warp),
+            Agent::Copy(_) => format!("a copy by warp {}", other.warp),
+        };
+        let beside = order::beside_a_copy(fault, copy, &format!("warp {}", copy.warp), "barrier");
+        return format!("{actor} {} {place} {beside}", order::verb(other));
+    }
+    let [first, second] = order::sides(fault);
+    if let Some(wait) = wait_line(block, fault) {
+        let (copy, other) = (&fault.first, &fault.second);
+        let way = if copy.write { "into" } else { "from" };
+        let them = words::them(fault.bytes.into());
+        let what = format!("warp {} {} {place}", other.warp, order::verb(other));
+        return format!(
+            "{what} without a barrier after warp {} waited at line {wait} for its copy {way} {them}",
+            copy.warp
+        );
+    }
+    if first.write && second.write {
+        return format!("warps {} and {} both write {place} without a barrier between them", first.warp, second.warp);
+    }
+    let (one, two) = (order::verb(first), order::verb(second));
+    format!("warp {} {one} and warp {} {two} {place} without a barrier between them", first.warp, second.warp)
+}
+
+/// The line of the wait that covers the copy, if the first party is a copy that was waited for.
+fn wait_line(block: &Block, fault: &Fault) -> Option<u32> {
+    match fault.first.agent {
+        Agent::Copy(Batch::Waited { site: Some(site) }) => Some(block.findings.line(site.0)),
+        _ => None,
+    }
 }
 
 /// What should have told the second party of the first access.
-fn sentence(block: &Block, fault: &Fault, waited: &str) -> String {
-    let first = block.findings.line(fault.first.site.0);
-    let Published::By(release) = fault.published else {
-        return format!("a barrier{waited}: nothing after line {first} releases the access");
-    };
-    let line = block.findings.line(release.site.0);
-    let what = match release.means {
-        Means::Barrier { id } => format!("`bar.sync {id}` at line {line}"),
-        Means::WarpSync { .. } => format!("`bar.warp.sync` at line {line}"),
-    };
-    let second = fault.second.warp;
+fn missing(block: &Block, fault: &Fault) -> String {
+    if order::unseen_copy(fault).is_some() {
+        return format!("a barrier at which {} wait between the access and the start of the copy", both(fault));
+    }
+    let [first, second] = order::sides(fault).map(|party| block.findings.line(party.site.0));
+    match (fault.published, wait_line(block, fault)) {
+        (Published::By(release), _) => carried(block, fault, &release),
+        (_, Some(wait)) => format!("a barrier: nothing after the wait at line {wait} releases the copy"),
+        _ if fault.first.site < fault.second.site => {
+            format!("a barrier: nothing after line {first} releases what warp {} did there", fault.first.warp)
+        }
+        _ => format!("a barrier at which {} wait between line {first} and line {second}", both(fault)),
+    }
+}
+
+fn both(fault: &Fault) -> String {
+    let mut numbers = [fault.first.warp as usize, fault.second.warp as usize];
+    numbers.sort_unstable();
+    words::warps(&numbers)
+}
+
+/// Why the release that carries the first access did not reach the second.
+fn carried(block: &Block, fault: &Fault, release: &Release) -> String {
+    let (first, second) = (fault.first.warp, fault.second.warp);
+    let what = format!("`{}` at line {}", block.findings.text(release.site.0), block.findings.line(release.site.0));
     match release.reach {
-        Reach::NotJoined => format!("{what} releases the access, and warp {second} did not join it before its own"),
-        Reach::ArrivedOnly => format!("warp {second} arrived at {what} and did not wait"),
-        Reach::FirstAbsent => format!("lane {} of the first access did not take part in {what}", fault.first.lane),
-        Reach::TooLate => format!("{what} comes after the second access"),
+        Reach::NotJoined => {
+            format!("a barrier for both: {what} releases what warp {first} did, and warp {second} had not joined it")
+        }
+        Reach::ArrivedOnly => {
+            format!(
+                "a barrier that warp {second} waits at: it only arrives where {what} releases what warp {first} did"
+            )
+        }
+        Reach::FirstAbsent => {
+            format!("a barrier for both: lane {} of warp {first} does not take part in {what}", fault.first.lane)
+        }
+        Reach::TooLate => {
+            format!("a barrier in time: {what} releases what warp {first} did, too late for warp {second}")
+        }
+    }
+}
+
+fn help(block: &Block, fault: &Fault) -> String {
+    let [first, second] = order::sides(fault).map(|party| party.site.0);
+    let between = block.findings.barrier_between(first, second);
+    let repeats = block.findings.loop_around(first, second);
+    let copies_first = matches!(order::sides(fault)[0].agent, Agent::Copy(_));
+    if let Some(wait) = wait_line(block, fault) {
+        return format!("emit `bar.sync 0` in every warp after the wait at line {wait} and before (2)");
+    }
+    match repeats {
+        Some(back) if between => {
+            let line = block.findings.line(back);
+            format!("emit `bar.sync 0` in every warp after (2), before line {line} goes back to (1)")
+        }
+        _ if between => "let both warps wait at one and the same barrier between (1) and (2)".into(),
+        _ if copies_first => "emit `bar.sync 0` in every warp after the wait for the copy (1) and before (2)".into(),
+        _ => "emit `bar.sync 0` in every warp between (1) and (2)".into(),
     }
 }

@@ -19,13 +19,24 @@ use crate::machine::Block;
 pub const CHECK: Check = Check::error("race-warp", include_str!("race_warp.rs"));
 
 pub fn report(block: &Block, fault: &Fault) -> Report {
+    let [first, second] = order::sides(fault);
+    let (warp, lanes) = (first.warp, 1u32 << first.lane | 1 << second.lane);
     let place = order::place(block, fault);
-    let message = if fault.first.site == fault.second.site {
-        format!("lanes of warp {} access {place} in one instruction, and one of them writes", fault.first.warp)
+    let (one, two) = (order::verb(first), order::verb(second));
+    let message = if first.site == second.site && first.write && second.write {
+        format!("lanes {} and {} of warp {warp} both write {place} in one instruction", first.lane, second.lane)
+    } else if let Some((copy, other)) = order::unseen_copy(fault) {
+        let beside = order::beside_a_copy(fault, copy, &format!("lane {}", copy.lane), "`bar.warp.sync`");
+        format!("lane {} of warp {warp} {} {place} {beside}", other.lane, order::verb(other))
     } else {
-        format!("lanes of warp {} access {place} without `bar.warp.sync` between them", fault.first.warp)
+        let lanes = format!("lane {} of warp {warp} {one} and lane {} {two}", first.lane, second.lane);
+        format!("{lanes} {place} without `bar.warp.sync` between them")
     };
-    let missing = Some(format!("bar.warp.sync by lanes {} and {}", fault.first.lane, fault.second.lane));
-    let help = "emit `bar.warp.sync` between (1) and (2)".to_string();
-    order::report(block, fault, &CHECK, message, missing, help)
+    let report = order::report(block, fault, &CHECK, message);
+    if first.site == second.site {
+        return report.help("let one lane write, or give each lane bytes of its own");
+    }
+    report
+        .missing(format!("`bar.warp.sync` with a mask that contains {lanes:#x} between (1) and (2)"))
+        .help("emit `bar.warp.sync 0xffffffff` between (1) and (2); shuffles and votes do not order memory")
 }

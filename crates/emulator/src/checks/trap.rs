@@ -4,23 +4,24 @@
 //! "unspecified launch failure", and the context is lost.
 //!
 //! ```ptx
-//! setp.ge.u32 %p, %index, %length;
-//! @%p trap;                          // an assertion that failed
+//! setp.ge.u32 %bad, %index, %length;
+//! @%bad trap;                          // an assertion that failed
 //! ```
 //!
 //! Fix: find out why the guard of the `trap` holds; the finding names the first threads for which it did.
 //! PTX ISA, "trap".
 
-use super::Check;
+use super::{Check, words};
 use crate::exec::At;
 use crate::finding::Report;
-use crate::machine::{Block, describe_lanes};
+use crate::machine::Block;
 
 pub const CHECK: Check = Check::error("trap", include_str!("trap.rs"));
 
 pub fn report(block: &mut Block, at: At) {
-    let message = format!("`trap` was executed by {} of warp {}", describe_lanes(at.mask), at.warp);
+    let text = block.findings.text(at.statement);
+    let message = format!("`{text}` is executed by {}", words::who(block, at.warp, at.mask));
     let second = block.actor(at, "the kernel stops here");
-    let help = Some("find out why the guard of this `trap` holds".into());
-    block.findings.add(Report { check: &CHECK, message, first: None, second, missing: None, help, count: 1 });
+    let help = "find out why the guard of this `trap` holds, or why control comes here";
+    block.findings.add(Report::new(&CHECK, message, second).help(help));
 }

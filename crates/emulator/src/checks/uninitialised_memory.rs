@@ -11,12 +11,24 @@
 //! Fix: write every byte that is read, if only with zeros; for ragged tiles let `cp.async` fill the rest with zeros
 //! (its source size). PTX ISA, "State Spaces": the contents of shared memory are undefined at the start.
 
-use super::Check;
+use super::{Check, words};
 use crate::exec::{Access, Accessed, At};
 use crate::finding::Report;
 use crate::machine::{Block, lanes};
+use std::collections::BTreeMap;
 
 pub const CHECK: Check = Check::error("uninitialised-memory", include_str!("uninitialised_memory.rs"));
+
+/// Reads of bytes that nobody had written, by statement and place, until it is known whether they race.
+pub type UnwrittenReads = BTreeMap<(u32, Accessed), Read>;
+
+/// The first read of a place by a statement, and how many lanes read it so.
+#[derive(Clone, Copy, Debug)]
+pub struct Read {
+    at: At,
+    bytes: usize,
+    count: u64,
+}
 
 pub fn watch(block: &mut Block, at: At, access: &Access, accessed: &[Accessed; 32]) {
     watch_copy(block, at, accessed, &[access.bytes; 32]);
@@ -24,24 +36,28 @@ pub fn watch(block: &mut Block, at: At, access: &Access, accessed: &[Accessed; 3
 
 /// Each lane reads as many bytes as its size says.
 pub fn watch_copy(block: &mut Block, at: At, accessed: &[Accessed; 32], sizes: &[u32; 32]) {
-    let unwritten = |lane: &usize| block.first_unwritten(accessed[*lane], sizes[*lane] as usize).is_some();
-    let mask = lanes(at.mask).filter(unwritten).fold(0u32, |mask, lane| mask | 1 << lane);
-    if mask == 0 {
-        return;
+    for lane in lanes(at.mask) {
+        if let Some((place, bytes)) = block.first_unwritten(accessed[lane], sizes[lane] as usize) {
+            let read = Read { at: At { mask: 1 << lane, ..at }, bytes, count: 0 };
+            block.unwritten_reads.entry((at.statement, place)).or_insert(read).count += 1;
+        }
     }
-    let lane = mask.trailing_zeros() as usize;
-    let message = format!("{} bytes of {} are read, and nobody wrote them", sizes[lane], block.place(accessed[lane]));
-    let second = block.actor(At { mask, ..at }, &format!("lane {lane} reads them here"));
-    let help = Some("write every byte before it is read, if only with zeros".into());
-    let count = u64::from(mask.count_ones());
-    block.unwritten_reads.push(Report { check: &CHECK, message, first: None, second, missing: None, help, count });
 }
 
-/// At the end of a block: a read that also races is a race; whether the bytes were there yet was luck.
+/// At the end of a block. Whether the bytes of a read that races were there yet is luck, and the race is the finding;
+/// but bytes that nobody has written to this day are a finding of their own.
 pub fn settle(block: &mut Block, racing: &[u32]) {
-    for report in std::mem::take(&mut block.unwritten_reads) {
-        if !racing.contains(&report.second.statement) {
-            block.findings.add(report);
-        }
+    let mut reads = std::mem::take(&mut block.unwritten_reads);
+    reads.retain(|(statement, place), read| {
+        !racing.contains(statement) || block.first_unwritten(*place, read.bytes).is_some()
+    });
+    for ((_, place), read) in reads {
+        let count = read.bytes as u64;
+        let (are, them) = (words::are(count), words::them(count));
+        let message = format!("{} of {} {are} read, and nobody wrote {them}", words::bytes(count), block.place(place));
+        let who = words::who(block, read.at.warp, read.at.mask);
+        let second = block.actor(read.at, &format!("{who} reads {them}"));
+        let help = "write every byte before it is read, if only with zeros";
+        block.findings.add(Report::new(&CHECK, message, second).help(help).count(read.count));
     }
 }

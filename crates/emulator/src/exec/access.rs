@@ -18,7 +18,7 @@ pub struct Access {
 }
 
 /// Where one lane's bytes are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Accessed {
     /// Outside every allocation: reads give zero, writes vanish.
     Nothing,
@@ -138,12 +138,18 @@ impl Block<'_, '_> {
         }
     }
 
-    /// The first byte of an access that nobody wrote.
-    pub fn first_unwritten(&self, accessed: Accessed, bytes: usize) -> Option<usize> {
+    /// The first bytes of an access that nobody wrote, and how many.
+    pub fn first_unwritten(&self, accessed: Accessed, bytes: usize) -> Option<(Accessed, usize)> {
         match accessed {
             Accessed::Nothing | Accessed::Parameter { .. } => None,
-            Accessed::Global { allocation, offset } => self.global.bytes(allocation).first_unwritten(offset, bytes),
-            Accessed::Shared { offset } => self.shared.bytes.first_unwritten(offset, bytes),
+            Accessed::Global { allocation, offset } => {
+                let range = self.global.bytes(allocation).first_unwritten(offset, bytes)?;
+                Some((Accessed::Global { allocation, offset: range.start }, range.len()))
+            }
+            Accessed::Shared { offset } => {
+                let range = self.shared.bytes.first_unwritten(offset, bytes)?;
+                Some((Accessed::Shared { offset: range.start }, range.len()))
+            }
         }
     }
 }

@@ -4,18 +4,24 @@ use super::program::{AddressSource, Program, Source};
 use super::{State, Values, Warp};
 use crate::async_engines::{Copies, Flight};
 use crate::checks;
+use crate::checks::uninitialised_memory::UnwrittenReads;
 use crate::exec::{self, Accessed, At, Next};
-use crate::finding::{Actor, Findings, Report};
+use crate::finding::{Actor, Findings, Place};
 use crate::happens_before::{Detector, Lanes, Site};
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::scheduler::Adversary;
 use std::collections::BTreeMap;
+
+/// At the end of the instruction budget so many instructions are watched, to tell which loop does not end.
+const WATCHED: u64 = 4096;
 
 /// A block barrier that is filling.
 #[derive(Clone, Debug, Default)]
 pub struct Barrier {
     /// Threads it needs, if the instruction says so.
     pub expected: Option<u32>,
+    /// Who came first, and with which count.
+    pub opened: Option<(At, Option<u32>)>,
     /// Per warp, the lanes that have come.
     pub arrived: BTreeMap<usize, u32>,
     pub waiting: Vec<Lanes>,
@@ -35,31 +41,52 @@ pub struct Block<'a, 'k> {
     pub detector: Detector,
     pub findings: &'a mut Findings<'k>,
     /// Reads of bytes that nobody had written, until it is known whether they race.
-    pub unwritten_reads: Vec<Report>,
+    pub unwritten_reads: UnwrittenReads,
     pub adversary: Adversary,
+    /// A barrier was used in a way whose consequences are not worth reporting.
+    pub misused_barrier: bool,
     /// A trap: nothing runs any more.
     pub stopped: bool,
 }
 
 impl Block<'_, '_> {
-    /// Runs until every thread has exited; returns how many instructions the warps executed, of `budget` at most.
-    pub fn run(&mut self, program: &Program, budget: u64) -> u64 {
+    /// Runs until every thread has exited; returns how many instructions the warps executed, of `budget` at most, which
+    /// is what earlier blocks left of the `whole`.
+    pub fn run(&mut self, program: &Program, budget: u64, whole: u64) -> u64 {
         let mut executed = 0;
-        while !self.stopped && executed < budget {
-            let ready = self.ready();
-            if ready.is_empty() {
-                break;
-            }
-            let (choice, turn) = self.adversary.choose(ready.len());
-            let (warp, first) = ready[choice];
-            executed += self.run_turn(program, warp, first, turn.min(budget - executed));
+        let unwatched = budget.saturating_sub(WATCHED);
+        while executed < unwatched
+            && let Some((warp, fragment, turn)) = self.choose()
+        {
+            executed += self.run_turn(program, warp, fragment, turn.min(unwatched - executed));
         }
-        if executed >= budget {
-            checks::deadlock::report_budget(self, budget);
-        } else if !self.stopped && self.warps.iter().any(|warp| warp.live != 0) {
-            checks::deadlock::report(self, program);
+        let mut recent = BTreeMap::new();
+        while executed < budget
+            && let Some((warp, fragment, _)) = self.choose()
+        {
+            let statement = self.warps[warp].fragments[fragment].next;
+            let (first, last) = recent.entry(warp).or_insert((statement, statement));
+            (*first, *last) = (statement.min(*first), statement.max(*last));
+            executed += self.run_turn(program, warp, fragment, 1);
+        }
+        let runs = |(warp, _): &(&usize, &(u32, u32))| self.warps[**warp].live != 0;
+        match recent.iter().find(runs).filter(|_| executed >= budget && !self.stopped) {
+            Some((warp, range)) => checks::deadlock::report_budget(self, whole, *warp, *range),
+            None if !self.stopped => checks::deadlock::report(self),
+            None => {}
         }
         executed
+    }
+
+    /// The warp and fragment that run next, and for how many instructions; none if nobody can.
+    fn choose(&mut self) -> Option<(usize, usize, u64)> {
+        let ready = self.ready();
+        if ready.is_empty() || self.stopped {
+            return None;
+        }
+        let (choice, turn) = self.adversary.choose(ready.len());
+        let (warp, fragment) = ready[choice];
+        Some((warp, fragment, turn))
     }
 
     /// Warps that can run, with the statement of a fragment that can.
@@ -171,7 +198,9 @@ impl Block<'_, '_> {
         let who = Lanes { warp: at.warp as u32, mask: at.mask };
         self.detector.barrier_arrive(who, Site(at.statement), id);
         let barrier = self.barriers.entry(id).or_default();
-        barrier.expected = threads.or(barrier.expected);
+        // Counts that differ are a finding; the smaller one lets the run go on, whoever came first.
+        barrier.expected = [threads, barrier.expected].into_iter().flatten().min();
+        barrier.opened.get_or_insert((at, threads));
         *barrier.arrived.entry(at.warp).or_default() |= at.mask;
         if waits {
             barrier.waiting.push(who);
@@ -244,7 +273,8 @@ impl Block<'_, '_> {
 
     /// Lanes at a statement, as one side of a finding.
     pub fn actor(&self, at: At, label: &str) -> Actor {
-        Actor { statement: at.statement, cta: self.index, warp: at.warp as u32, lanes: at.mask, label: label.into() }
+        let place = Place::Statement(at.statement);
+        Actor { place, cta: self.index, warp: at.warp as u32, lanes: at.mask, label: label.into() }
     }
 
     /// Where accessed bytes lie, in the words of the program.

@@ -47,11 +47,12 @@ pub fn run_grid(
             copies: Copies::new(threads(shape).div_ceil(32) as usize),
             detector: Detector::new(&masks(shape)),
             findings,
-            unwritten_reads: vec![],
+            unwritten_reads: Default::default(),
             adversary: Adversary::new(options.seed, number),
+            misused_barrier: false,
             stopped: false,
         };
-        left -= block.run(program, left);
+        left -= block.run(program, left, options.instruction_budget);
         checks::report_faults(&mut block);
         if !block.stopped {
             checks::async_leak::report(&mut block);

@@ -19,7 +19,7 @@ pub struct Allocation {
 /// An access that no allocation contains, and the allocation it came nearest to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outside {
-    /// Name, size, and how far behind its end (or, negative, before its start) the access begins.
+    /// Name, size, and where the access begins, counted from its start.
     pub nearest: Option<(String, u64, i64)>,
 }
 
@@ -66,7 +66,7 @@ impl GlobalMemory {
             address.wrapping_sub(from) as i64
         };
         let nearest = self.allocations.iter().min_by_key(|allocation| distance(allocation).unsigned_abs())?;
-        Some((nearest.name.clone(), nearest.bytes.len() as u64, distance(nearest)))
+        Some((nearest.name.clone(), nearest.bytes.len() as u64, address.wrapping_sub(nearest.base) as i64))
     }
 
     pub fn address(&self, allocation: usize, offset: usize) -> u64 {

@@ -1,5 +1,7 @@
 //! Memory as the emulator sees it: bytes, and which of them anybody ever wrote.
 
+use std::ops::Range;
+
 mod global;
 mod shared;
 
@@ -62,8 +64,10 @@ impl Bytes {
         self.written[offset..offset + bytes].fill(true);
     }
 
-    /// The first byte of a range that nobody wrote.
-    pub fn first_unwritten(&self, offset: usize, bytes: usize) -> Option<usize> {
-        (offset..offset + bytes).find(|byte| !self.written[*byte])
+    /// The first bytes of a range that nobody wrote.
+    pub fn first_unwritten(&self, offset: usize, bytes: usize) -> Option<Range<usize>> {
+        let end = offset + bytes;
+        let first = (offset..end).find(|byte| !self.written[*byte])?;
+        Some(first..(first..end).find(|byte| self.written[*byte]).unwrap_or(end))
     }
 }

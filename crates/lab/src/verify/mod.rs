@@ -86,7 +86,7 @@ impl Verification {
 }
 
 /// The checks, in order. Later ones trust nothing that an earlier one found broken.
-const CHECKS: [&str; 8] = ["files", "manifest", "kernels", "logs", "report", "emulator", "ptxas", "nvdisasm"];
+const CHECKS: [&str; 8] = ["files", "manifest", "kernels", "logs", "report", "emulator", "assemble", "code"];
 
 /// An error means that there is no pack to speak of.
 pub fn verify(folder: &Path, options: &VerifyOptions) -> Result<Verification, Error> {
@@ -124,7 +124,7 @@ impl Verifier<'_> {
             Err(why) => return Ok(Err(why)),
         };
         let bench = Bench { cases: &cases, settings: &manifest.predicate.settings, progress: self.options.progress };
-        for check in [Verifier::emulator, Verifier::ptxas, Verifier::nvdisasm] {
+        for check in [Verifier::emulator, Verifier::assemble, Verifier::code] {
             match check(self, &bench, &evidence)? {
                 CheckResult::Broken { why } => return Ok(Err(why)),
                 result => self.push(result),
@@ -277,7 +277,7 @@ impl Verifier<'_> {
     }
 
     /// Our verifier, and ptxas where it is of the same version, say and make the same again.
-    fn ptxas(&self, bench: &Bench, evidence: &Evidence) -> Result<CheckResult, Error> {
+    fn assemble(&self, bench: &Bench, evidence: &Evidence) -> Result<CheckResult, Error> {
         let Record::Ran(logged) = &evidence.assemble else {
             return Ok(CheckResult::NotChecked { why: "the stage assemble was not run".into() });
         };
@@ -307,7 +307,7 @@ impl Verifier<'_> {
     }
 
     /// The disassemblies are those of the cubins.
-    fn nvdisasm(&self, bench: &Bench, evidence: &Evidence) -> Result<CheckResult, Error> {
+    fn code(&self, bench: &Bench, evidence: &Evidence) -> Result<CheckResult, Error> {
         let (Record::Ran(assembled), Record::Ran(logged)) = (&evidence.assemble, &evidence.code) else {
             return Ok(CheckResult::NotChecked { why: "the stage code was not run".into() });
         };

@@ -1,0 +1,91 @@
+//! Findings as people and programs read them: one of every check, from the command line to the last line.
+
+use emulator::sanitize;
+use launch::Kernel;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use veriflash::filetests::{Case, Kind, find};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn veriflash(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_veriflash"));
+    command.current_dir(folder).args(arguments).output().expect("the binary runs")
+}
+
+/// What `sanitize` prints about a case that has findings.
+fn sanitized(case: &str, more: &[&str]) -> String {
+    let file = format!("filetests/fail/{case}.ptx");
+    let output = veriflash(&root(), &[&["sanitize", &file], more].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+macro_rules! reports {
+    ($($name:ident: $case:literal;)*) => { $(
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(sanitized($case, &["--budget", "50000"]));
+        }
+    )* };
+}
+
+reports! {
+    async_leak: "async-leak/early_return";
+    barrier: "barrier/two_counts";
+    deadlock: "deadlock/crossed_barriers";
+    deadlock_by_budget: "deadlock/endless_loop";
+    early_release: "early-release/source_overwritten";
+    launch_refused: "launch/too_much_shared_memory";
+    missing_wait: "missing-wait/wait_group_off_by_one";
+    out_of_bounds: "out-of-bounds/negative_index";
+    race_shared: "race-shared/missing_barrier";
+    race_shared_after_a_wait: "race-shared/barrier_before_the_wait";
+    race_shared_with_a_copy: "race-shared/double_buffer_refilled_early";
+    race_warp: "race-warp/exchange_without_sync";
+    trap: "trap/failed_assertion";
+    uninitialised_memory: "uninitialised-memory/padding_never_written";
+}
+
+#[test]
+fn findings_as_json() {
+    insta::assert_snapshot!(sanitized("race-shared/double_buffer_refilled_early", &["--format", "json"]));
+}
+
+/// A recipe that is a file of its own is shown beside the entry that it launches.
+#[test]
+fn a_launch_points_into_the_recipe() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
+    write("k.toml", "[[launch]]\ngrid = [1, 1, 1]\nblock = [64, 1, 1]\nargs = []\n");
+    write(
+        "k.ptx",
+        ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() .maxntid 32, 1, 1\n{\n    ret;\n}\n",
+    );
+    let output = veriflash(folder.path(), &["sanitize", "k.ptx"]);
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!(String::from_utf8(output.stdout).expect("text"));
+}
+
+/// Which seed shows a finding must not matter: every schedule alone finds the same checks at the same lines.
+#[test]
+fn every_schedule_finds_the_same() {
+    let cases = find(&[root().join("filetests/fail")]).expect("cases");
+    assert!(cases.len() >= 20);
+    for case in cases.iter().filter(|case| case.kind == Kind::Fail) {
+        let expected = found(case, 0);
+        assert!(!expected.is_empty(), "{}", case.name);
+        (1..12).for_each(|seed| assert_eq!(found(case, seed), expected, "{} with seed {seed}", case.name));
+    }
+}
+
+fn found(case: &Case, seed: u64) -> Vec<(&'static str, u32, Option<u32>)> {
+    let kernel = Kernel::parse(&case.name, &case.text).expect("a kernel");
+    let sanitized = sanitize(&kernel, &[seed], 0, 50_000).expect("a run");
+    let lines = |finding: &launch::Finding| {
+        (finding.check, finding.first.line, finding.second.as_ref().map(|second| second.line))
+    };
+    sanitized.findings.iter().map(lines).collect()
+}
