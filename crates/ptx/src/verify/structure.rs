@@ -77,9 +77,7 @@ pub fn function(parsed: &Parsed, index: usize, errors: &mut Errors) {
 
 fn is_zero(tuning: &Tuning) -> bool {
     match tuning {
-        Tuning::MaxThreads(sizes) | Tuning::RequiredThreads(sizes) | Tuning::RequiredCluster(sizes) => {
-            sizes.contains(&0)
-        }
+        Tuning::MaxThreads(sizes) | Tuning::RequiredThreads(sizes) => sizes.contains(&0),
         _ => false,
     }
 }
