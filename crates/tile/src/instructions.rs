@@ -224,7 +224,7 @@ mod tests {
     fn the_form_table_decides_what_exists() {
         assert_eq!(message(|| emit("ret.twice", vec![])), "`ret.twice` is not in the form table");
         let few = message(|| emit("cp.async.wait_group", vec![]));
-        assert_eq!(few, "`cp.async.wait_group` takes the operands `n:imm`");
+        assert_eq!(few, "`cp.async.wait_group` takes the operands `n:imm(0..)`");
     }
 
     #[test]
