@@ -84,6 +84,13 @@ impl Input {
             return Ok(Kernel::open(file)?);
         }
         let name = file.display().to_string();
+        let recipe = file.with_extension("toml");
+        if recipe.is_file() {
+            let recipe = recipe.display();
+            anyhow::bail!(
+                "{recipe} is the recipe of this kernel: leave out `--arg`, `--grid` and `--block`, or remove it"
+            );
+        }
         let text = std::fs::read_to_string(file).with_context(|| name.clone())?;
         if header::read(&name, &text)?.is_some() {
             anyhow::bail!(

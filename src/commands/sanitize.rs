@@ -24,6 +24,10 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "seeds")]
     seed: Option<u64>,
 
+    /// Fills buffers whose `init` has no seed of its own
+    #[arg(long, default_value_t = 0)]
+    data_seed: u64,
+
     /// Most instructions that the warps of one launch may execute
     #[arg(long, default_value_t = Options::default().instruction_budget)]
     budget: u64,
@@ -38,7 +42,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     super::check_module(&kernel)?;
     kernel.resolve(&Limits::default())?;
     let seeds: Vec<u64> = arguments.seed.map_or_else(|| (0..arguments.seeds).collect(), |seed| vec![seed]);
-    let sanitized = emulator::sanitize(&kernel, &seeds, 0, arguments.budget)?;
+    let sanitized = emulator::sanitize(&kernel, &seeds, arguments.data_seed, arguments.budget)?;
     let findings = &sanitized.findings;
     let exit = Exit::of_findings(!findings.is_empty());
     match arguments.format {
@@ -60,11 +64,12 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
 impl Arguments {
     /// The command that does the same again, up to the seed.
     fn repeat(&self) -> String {
-        let repeat = self.input.repeat("sanitize");
-        match self.budget == Options::default().instruction_budget {
-            true => repeat,
-            false => format!("{repeat} --budget {}", self.budget),
+        let mut repeat = self.input.repeat("sanitize");
+        let flags = [("data-seed", self.data_seed, 0), ("budget", self.budget, Options::default().instruction_budget)];
+        for (flag, value, _) in flags.iter().filter(|(_, value, default)| value != default) {
+            repeat.push_str(&format!(" --{flag} {value}"));
         }
+        repeat
     }
 }
 
