@@ -80,7 +80,7 @@ impl Backend for Emulator {
 fn decode(kernel: &Kernel, function: &Function, launch: &resolved::Launch) -> Result<Program, Error> {
     let shared = SharedMemory::new(kernel.module(), function, launch.shared);
     Program::decode(function, &shared).map_err(|what| {
-        let index = kernel.module().functions.iter().position(|one| one.name == function.name).unwrap_or(0);
+        let index = kernel.module().functions.iter().position(|one| std::ptr::eq(one, function)).unwrap_or(0);
         let span = kernel.parsed.spans[index][what.statement.0 as usize].head;
         let line = kernel.parsed.source.position(span.start).line;
         Error::Unsupported { file: kernel.file().into(), line, what }
@@ -117,7 +117,7 @@ impl Device {
         options: &Options,
     ) -> Result<bool, Error> {
         let function = kernel.entry(launch)?;
-        let index = kernel.module().functions.iter().position(|one| one.name == function.name).unwrap_or(0);
+        let index = kernel.module().functions.iter().position(|one| std::ptr::eq(one, function)).unwrap_or(0);
         findings.enter(index);
         let shape = LaunchShape {
             grid: launch.grid,

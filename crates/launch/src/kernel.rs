@@ -118,16 +118,16 @@ impl Kernel {
     }
 
     fn find_entry(&self, name: Option<&str>) -> Result<&Function, String> {
-        let functions = &self.module().functions;
-        let names = || functions.iter().map(|function| function.name.as_str());
+        let entries: Vec<&Function> = self.module().entries().collect();
+        let names = || entries.iter().map(|function| function.name.as_str());
         let Some(name) = name else {
-            let [only] = &functions[..] else {
+            let [only] = entries[..] else {
                 let list = names().collect::<Vec<_>>().join(", ");
-                return Err(format!("the module has {} entries: name one with `entry` ({list})", functions.len()));
+                return Err(format!("the module has {} entries: name one with `entry` ({list})", entries.len()));
             };
             return Ok(only);
         };
-        self.module().function(name).ok_or_else(|| match nearest(name, names()) {
+        entries.iter().find(|function| function.name == name).copied().ok_or_else(|| match nearest(name, names()) {
             Some(near) => format!("the module has no entry `{name}`: did you mean `{near}`?"),
             None => {
                 format!("the module has no entry `{name}`: expected one of {}", names().collect::<Vec<_>>().join(", "))

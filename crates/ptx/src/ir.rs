@@ -1,6 +1,6 @@
 //! A module as typed data. Names are resolved: operands hold indices, spans are kept beside (see `Parsed`).
 
-use crate::forms::{self, Form, Op, UnknownForm};
+use crate::forms::{self, Form, Op, OperandSpec, UnknownForm};
 use crate::types::{Space, Target, Type, Version};
 use std::ops::{Index, IndexMut};
 
@@ -33,8 +33,11 @@ indices! {
     LocalId into Function.variables: Variable;
     /// A statement of a function's body.
     StatementId into Function.body: Statement;
+    /// What a function returns.
+    ReturnId into Function.returns: Parameter;
     /// A variable of the module.
     GlobalId into Module.variables: Variable;
+    FunctionId into Module.functions: Function;
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -44,22 +47,51 @@ pub struct Module {
     /// Files that `.loc` lines name, by their number.
     pub files: Vec<(u32, String)>,
     pub variables: Vec<Variable>,
+    /// Entries and the functions they call, in the order of the text.
     pub functions: Vec<Function>,
+    /// `.alias new, known;`
+    pub aliases: Vec<(FunctionId, FunctionId)>,
+    pub pragmas: Vec<String>,
 }
 
-/// A kernel entry.
+/// A kernel entry, or a function that entries call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Function {
     pub name: String,
-    pub visible: bool,
+    pub kind: FunctionKind,
+    pub linkage: Linkage,
+    /// Only declared here: the body stands below, or in another module.
+    pub declared: bool,
+    pub returns: Vec<Parameter>,
     pub parameters: Vec<Parameter>,
     pub tuning: Vec<Tuning>,
+    pub pragmas: Vec<String>,
     pub registers: Vec<Register>,
     pub variables: Vec<Variable>,
     pub labels: Vec<Label>,
     /// Nested `{ }` blocks; the first is the body itself.
     pub scopes: Vec<Scope>,
     pub body: Vec<Statement>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FunctionKind {
+    /// `.entry`: launched.
+    #[default]
+    Entry,
+    /// `.func`: called.
+    Callee,
+}
+
+/// Who sees a name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Linkage {
+    #[default]
+    Internal,
+    Visible,
+    Weak,
+    Extern,
+    Common,
 }
 
 /// What a kernel's author promises or asks for about its launch.
@@ -69,6 +101,12 @@ pub enum Tuning {
     RequiredThreads([u32; 3]),
     MinBlocksPerProcessor(u32),
     MaxRegisters(u32),
+    /// `.explicitcluster`: launched with clusters.
+    ExplicitCluster,
+    RequiredCluster([u32; 3]),
+    MaxClusterRank(u32),
+    /// `.noreturn`, of functions.
+    NoReturn,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -97,8 +135,22 @@ pub struct Variable {
     pub ty: Type,
     pub align: u32,
     pub size: VariableSize,
-    pub init: Vec<Immediate>,
+    pub init: Vec<Initial>,
     pub scope: ScopeId,
+    pub linkage: Linkage,
+}
+
+/// One initial value of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Initial {
+    Value(Immediate),
+    /// `name+8`, or `generic(name)+8`: an address in its own space, or a generic one; of `0xFF00(name)`, some bits.
+    Address {
+        of: Symbol,
+        offset: i64,
+        generic: bool,
+        mask: Option<u64>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,8 +183,23 @@ pub enum Statement {
         column: u32,
     },
     Pragma(String),
+    /// `label: .branchtargets one, two;`, which `brx.idx` names.
+    BranchTargets(LabelId, Vec<LabelId>),
+    /// `label: .callprototype (…) _ (…);`, which an indirect `call` names.
+    Prototype(LabelId, Box<Prototype>),
+    /// `label: .calltargets one, two;`, which an indirect `call` may name, too.
+    CallTargets(LabelId, Vec<FunctionId>),
     Open(ScopeId),
     Close,
+}
+
+/// What a function called through a pointer takes and returns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prototype {
+    pub returns: Vec<Parameter>,
+    pub parameters: Vec<Parameter>,
+    /// It does not come back.
+    pub no_return: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -166,6 +233,8 @@ pub enum Operand {
     /// `%d|%p`: two results.
     Pair(Box<Operand>, Box<Operand>),
     Label(LabelId),
+    /// `(a, b)`: what a call takes or returns; empty where the text has none.
+    Arguments(Vec<Operand>),
     /// `_`: a result nobody wants.
     Sink,
 }
@@ -186,8 +255,10 @@ pub enum AddressBase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Symbol {
     Parameter(ParameterId),
+    Return(ReturnId),
     Local(LocalId),
     Global(GlobalId),
+    Function(FunctionId),
 }
 
 /// A number as written; its width is the instruction's business.
@@ -200,42 +271,39 @@ pub enum Immediate {
     Double(u64),
 }
 
-/// `%tid.x` and its kin: name and type.
-pub const SPECIAL_REGISTERS: &[(&str, Type)] = &[
-    ("%tid.x", Type::U32),
-    ("%tid.y", Type::U32),
-    ("%tid.z", Type::U32),
-    ("%ntid.x", Type::U32),
-    ("%ntid.y", Type::U32),
-    ("%ntid.z", Type::U32),
-    ("%ctaid.x", Type::U32),
-    ("%ctaid.y", Type::U32),
-    ("%ctaid.z", Type::U32),
-    ("%nctaid.x", Type::U32),
-    ("%nctaid.y", Type::U32),
-    ("%nctaid.z", Type::U32),
-    ("%laneid", Type::U32),
-    ("%warpid", Type::U32),
-    ("%nwarpid", Type::U32),
-    ("%lanemask_eq", Type::U32),
-    ("%lanemask_le", Type::U32),
-    ("%lanemask_lt", Type::U32),
-    ("%lanemask_ge", Type::U32),
-    ("%lanemask_gt", Type::U32),
-    ("%dynamic_smem_size", Type::U32),
-    ("%total_smem_size", Type::U32),
-];
-
 impl Module {
+    pub fn new(version: Version, target: Target) -> Module {
+        let (files, variables, functions) = (vec![], vec![], vec![]);
+        Module { version, target, files, variables, functions, aliases: vec![], pragmas: vec![] }
+    }
+
+    /// The entry or function of this name; its definition rather than a declaration.
     pub fn function(&self, name: &str) -> Option<&Function> {
-        self.functions.iter().find(|function| function.name == name)
+        let mut all = self.functions.iter().filter(|function| function.name == name);
+        all.clone().find(|function| !function.declared).or_else(|| all.next())
+    }
+
+    /// What can be launched.
+    pub fn entries(&self) -> impl Iterator<Item = &Function> {
+        self.functions.iter().filter(|function| function.kind == FunctionKind::Entry && !function.declared)
     }
 }
-
 impl Parameter {
     /// Its size.
     pub fn bytes(&self) -> u64 {
         u64::from(self.ty.bytes()) * u64::from(self.count.unwrap_or(1))
+    }
+}
+
+impl Variable {
+    /// Its size; zero where the launch decides.
+    pub fn bytes(&self) -> u64 {
+        let count = match self.size {
+            VariableSize::Scalar => 1,
+            VariableSize::Array(count) => u64::from(count),
+            VariableSize::Dynamic => 0,
+        };
+        count * u64::from(self.ty.bytes())
     }
 }
 
@@ -294,8 +362,13 @@ impl Instruction {
 
     /// The types in the mnemonic, in order: `cvt.rn.f16.f32` has f16 and f32.
     pub fn types(&self) -> impl Iterator<Item = Type> {
-        let slots = self.form.spelling.slots().iter().zip(&self.modifiers);
-        slots.filter(|(slot, _)| slot.is_type()).filter_map(|(_, chosen)| chosen.and_then(|text| text.parse().ok()))
+        self.form.spelling.types(&self.modifiers)
+    }
+
+    /// The row's operands with this instruction's own.
+    pub fn specified(&self) -> impl Iterator<Item = (&'static OperandSpec, &Operand)> {
+        let specs = self.form.operands.with(&self.modifiers, self.operands.len()).unwrap_or_default();
+        specs.into_iter().zip(&self.operands)
     }
 
     /// The first type in the mnemonic.

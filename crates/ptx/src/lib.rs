@@ -20,6 +20,7 @@ mod lexer;
 mod parser;
 mod printer;
 mod source;
+mod special;
 mod types;
 mod verify;
 
@@ -29,5 +30,6 @@ pub use ir::*;
 pub use parser::{EntryPlaces, Parsed, Places, parse};
 pub use printer::print;
 pub use source::{Position, Source, Span, Spans};
+pub use special::SPECIAL_REGISTERS;
 pub use types::{Space, Target, Type, Version};
 pub use verify::verify;

@@ -36,8 +36,9 @@ macro_rules! spelled {
 spelled! {
     /// A scalar type of an instruction, a register or a variable.
     Type {
-        Pred "pred", B8 "b8", B16 "b16", B32 "b32", B64 "b64", B128 "b128",
+        Pred "pred", B1 "b1", U4 "u4", S4 "s4", B8 "b8", B16 "b16", B32 "b32", B64 "b64", B128 "b128",
         U8 "u8", U16 "u16", U32 "u32", U64 "u64", S8 "s8", S16 "s16", S32 "s32", S64 "s64",
+        U16x2 "u16x2", S16x2 "s16x2", E4m3x2 "e4m3x2", E5m2x2 "e5m2x2", E4m3x4 "e4m3x4",
         F16 "f16", F16x2 "f16x2", Bf16 "bf16", Bf16x2 "bf16x2", Tf32 "tf32",
         E4m3 "e4m3", E5m2 "e5m2", F32 "f32", F64 "f64",
     }
@@ -51,8 +52,11 @@ spelled! {
 impl Type {
     pub const fn bits(self) -> u32 {
         match self {
-            Type::Pred => 1,
+            Type::Pred | Type::B1 => 1,
+            Type::U4 | Type::S4 => 4,
             Type::B8 | Type::U8 | Type::S8 | Type::E4m3 | Type::E5m2 => 8,
+            Type::E4m3x2 | Type::E5m2x2 => 16,
+            Type::U16x2 | Type::S16x2 | Type::E4m3x4 => 32,
             Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::Bf16 => 16,
             Type::B32 | Type::U32 | Type::S32 | Type::F16x2 | Type::Bf16x2 | Type::Tf32 | Type::F32 => 32,
             Type::B64 | Type::U64 | Type::S64 | Type::F64 => 64,
@@ -78,6 +82,31 @@ impl Type {
 
     pub const fn is_float(self) -> bool {
         matches!(self, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2 | Type::Tf32 | Type::F32 | Type::F64)
+    }
+
+    /// Several values in one register; only untyped registers hold them.
+    pub const fn is_packed(self) -> bool {
+        matches!(
+            self,
+            Type::F16x2
+                | Type::Bf16x2
+                | Type::U16x2
+                | Type::S16x2
+                | Type::E4m3x2
+                | Type::E5m2x2
+                | Type::E4m3x4
+                | Type::Tf32
+        )
+    }
+
+    /// The type of the registers that hold elements of a matrix: narrow ones share a register.
+    pub const fn packed(self) -> Type {
+        match self {
+            Type::F16 => Type::F16x2,
+            Type::Bf16 => Type::Bf16x2,
+            Type::B1 | Type::U4 | Type::S4 | Type::U8 | Type::S8 | Type::E4m3 | Type::E5m2 => Type::U32,
+            other => other,
+        }
     }
 
     /// The type twice as wide, as `mul.wide` returns it.
@@ -123,7 +152,11 @@ pub struct Target {
 
 impl Target {
     pub const SM_30: Target = Target { sm: 30, specific: false };
+    pub const SM_53: Target = Target { sm: 53, specific: false };
+    pub const SM_70: Target = Target { sm: 70, specific: false };
+    pub const SM_75: Target = Target { sm: 75, specific: false };
     pub const SM_80: Target = Target { sm: 80, specific: false };
+    pub const SM_86: Target = Target { sm: 86, specific: false };
     pub const SM_90: Target = Target { sm: 90, specific: false };
 
     /// Does code for this target have what needs `other`? Features of `sm_90a` exist on `sm_90a` alone.

@@ -64,11 +64,11 @@ fn a_misspelled_register() {
 
 #[test]
 fn an_unknown_form() {
-    insta::assert_snapshot!(rendered("    .reg .b32 %row;\n    brev.b32 %row, 1;"), @r"
-    error: `brev.b32` is not in the form table
+    insta::assert_snapshot!(rendered("    .reg .b32 %row;\n    blur.b32 %row, 1;"), @r"
+    error: `blur.b32` is not in the form table
      --> k.ptx:7:5
       |
-    7 |     brev.b32 %row, 1;
+    7 |     blur.b32 %row, 1;
       |     ^^^^^^^^ unknown instruction form
       |
       = help: `veriflash explain forms` lists the forms that veriflash knows
@@ -133,7 +133,7 @@ fn a_name_that_changes_its_meaning_within_a_scope() {
 
 #[test]
 fn an_entry_that_cannot_be_read_is_one_error() {
-    let text = ".version 8.0\n.target sm_90\n.entry k() .explicitcluster { .reg .b32 %r; mov.b32 %r, 1; ret; }\n.entry l() { ret; }\n";
+    let text = ".version 8.0\n.target sm_90\n.entry k() .abi_preserve 8 { .reg .b32 %r; mov.b32 %r, 1; ret; }\n.entry l() { ret; }\n";
     let errors = ptx::parse(&Source::new("k.ptx", text)).expect_err("refused");
     assert_eq!(errors.all.len(), 1, "{errors}");
     assert!(errors.only_unsupported());

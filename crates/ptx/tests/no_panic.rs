@@ -17,7 +17,7 @@ static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
                  .const .u16 limit[2] = {0xFFFF, 1};\n.visible .entry k(.param .u64 .ptr .global .align 16 p)\n.maxntid 8, 4\n\
                  { .reg .b32 %r<3>, %x; .reg .pred %p; .loc 1 2 3\nL: { .reg .f32 %x; mov.f32 %x, -1.5e3; }\n\
                  setp.eq.s32 %p|_, %r1, 0; @!%p bra L; ld.param.u64 {%r1}, [p+-0]; /* c */ .pragma \"x\"; ret; }\n";
-    let chunks = lines.chunks(8).map(|lines| module("8.0", "sm_90a", &[lines.to_vec()]));
+    let chunks = lines.chunks(8).map(|lines| module("9.0", "sm_90a", &[lines.to_vec()]));
     chunks.chain([short.to_string()]).collect()
 });
 

@@ -26,7 +26,12 @@ fn round(text: &str) -> Module {
 
 /// A body in an entry with a few registers, all written.
 fn entry(body: &str) -> String {
-    module("8.0", "sm_90a", &[body.lines().map(String::from).collect()])
+    module("9.0", "sm_90a", &[body.lines().map(String::from).collect()])
+}
+
+/// The entry that `entry` makes.
+fn entry_of(module: &Module) -> &ptx::Function {
+    module.function("k0").expect("the entry is there")
 }
 
 /// The last instruction before `end: ret`, printed.
@@ -49,7 +54,7 @@ proptest! {
             instruction(form.op, &examples[picks.below(examples.len() as u64) as usize], &mut picks)
         };
         let lines: Vec<String> = (0..40).map(&mut line).collect();
-        round(&module("8.0", "sm_90a", &[lines.clone(), lines[..5].to_vec()]));
+        round(&module("9.0", "sm_90a", &[lines.clone(), lines[..5].to_vec()]));
     }
 }
 
@@ -58,7 +63,7 @@ fn every_spelling_of_every_row() {
     for form in FORMS.iter() {
         let spelled = form.spelling.examples();
         let lines = spelled.iter().map(|mnemonic| instruction(form.op, mnemonic, &mut Picks(spelled.len() as u64)));
-        round(&module("8.0", "sm_90a", &[lines.collect()]));
+        round(&module("9.0", "sm_90a", &[lines.collect()]));
     }
 }
 
@@ -75,7 +80,7 @@ fn wgmma_from_shared_memory_and_from_registers() {
 
 #[test]
 fn tma_load_and_mbarrier_wait() {
-    let load = "@%p1 cp.async.bulk.tensor.3d.tile.shared::cluster.global.mbarrier::complete_tx::bytes \
+    let load = "@%p1 cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
                 [S+128], [%d0, {%r0, %r1, 7}], [%r2];";
     assert_eq!(last_line(&round(&entry(load))), load);
     let wait = "wait:\nmbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p2, [S+8], %r3, 1000;\n@!%p2 bra wait;";
@@ -96,7 +101,7 @@ fn sibling_scopes_may_use_equal_names() {
     let body = "{\n.reg .b32 %x;\nmov.b32 %x, 1;\nloop:\nadd.s32 %x, %x, 1;\nbra loop;\n}\n\
                 { .reg .b64 %x; .shared .b32 v; loop: mov.b64 %x, v; { .reg .f32 %x; mov.f32 %x, 1.0; bra loop; } }";
     let module = round(&entry(body));
-    let function = &module.functions[0];
+    let function = entry_of(&module);
     assert_eq!(function.registers.iter().filter(|register| register.name == "%x").count(), 3);
     assert_eq!(function.body.iter().filter(|one| matches!(one, Statement::Open(_))).count(), 3);
 }
@@ -131,7 +136,7 @@ fn locations_and_pragmas() {
     let body = ".loc 1 12 3\nmov.b32 %r0, 1;\n.loc 1 14 5, function_name $L__info_string0, inlined_at 1 20 7\n\
                 mov.b32 %r0, 2;\n.pragma \"nounroll\";\nmov.b32 %r0, 3;";
     let module = round(&entry(body).replace("{\n    .reg .pred", "{\n    .pragma \"first\";\n    .reg .pred"));
-    let found = |wanted: &Statement| module.functions[0].body.contains(wanted);
+    let found = |wanted: &Statement| entry_of(&module).body.contains(wanted);
     assert!(
         found(&Statement::Location { file: 1, line: 14, column: 5 }) && found(&Statement::Pragma("nounroll".into()))
     );

@@ -27,7 +27,6 @@ pub fn decode(op: AsyncCopy, instruction: &Instruction, decoder: &Decoder) -> Re
         AsyncCopy::Commit => Ok(Copying::Commit),
         AsyncCopy::WaitGroup => Ok(Copying::WaitGroup(number(&instruction.operands[0])?)),
         AsyncCopy::WaitAll => Ok(Copying::WaitAll),
-        AsyncCopy::TensorLoad => Err(String::new()),
     }
 }
 

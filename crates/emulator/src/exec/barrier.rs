@@ -19,7 +19,13 @@ pub fn decode(op: Barrier, instruction: &Instruction, decoder: &Decoder) -> Resu
         Barrier::Synchronise => (true, true),
         Barrier::SynchroniseAligned => (true, instruction.has("aligned")),
         Barrier::Arrive => (false, true),
-        Barrier::PhaseTryWait => return Err(String::new()),
+        Barrier::ArriveAligned
+        | Barrier::Count
+        | Barrier::CountAligned
+        | Barrier::Reduce
+        | Barrier::ReduceAligned
+        | Barrier::ClusterArrive
+        | Barrier::ClusterWait => return Err(String::new()),
     };
     let threads = instruction.operands.get(1).map(|one| decoder.source(one, Type::U32)).transpose()?;
     Ok(Meeting { id: decoder.source(&instruction.operands[0], Type::U32)?, threads, waits, aligned })

@@ -30,6 +30,24 @@ impl Lane {
         match self.op {
             Compare::Select => return if c & 1 == 1 { a } else { b },
             Compare::SetPredicate | Compare::SetCombined => {}
+            // Refused by `decode`.
+            Compare::MaskFloats
+            | Compare::MaskDoubles
+            | Compare::MaskSigned
+            | Compare::MaskUnsigned
+            | Compare::MaskBits
+            | Compare::MaskHalf
+            | Compare::MaskHalves
+            | Compare::MaskBrain16
+            | Compare::MaskBrain16s
+            | Compare::SetHalf
+            | Compare::SetHalfCombined
+            | Compare::SetHalves
+            | Compare::SetBrain16
+            | Compare::SetBrain16Combined
+            | Compare::SetBrain16s
+            | Compare::SelectBySign
+            | Compare::SelectByFloatSign => return 0,
         }
         self.combined(self.holds(a, b), c)
     }

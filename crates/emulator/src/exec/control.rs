@@ -19,6 +19,7 @@ pub fn decode(op: Control, at: usize, decoder: &Decoder) -> Result<Jump, Why> {
         }
         Control::Return | Control::Exit => Jump::Exit,
         Control::Trap => Jump::Trap,
+        Control::BranchTable | Control::Call | Control::CallIndirect | Control::Breakpoint => return Err(String::new()),
     })
 }
 

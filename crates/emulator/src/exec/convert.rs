@@ -56,6 +56,39 @@ impl Lane {
             Convert::Narrow => u64::from(convert::f32_to_f16(x, self.rounding)),
             Convert::NarrowPair if self.to == Type::Bf16x2 => u64::from(convert::f32_to_bf16x2(x, y, self.rounding)),
             Convert::NarrowPair => u64::from(convert::f32_to_f16x2(x, y, self.rounding)),
+            // Refused by `decode`.
+            Convert::SaturateToU8
+            | Convert::SaturateToS8
+            | Convert::SaturateToU16
+            | Convert::SaturateToS16
+            | Convert::SaturateToU32
+            | Convert::SaturateToS32
+            | Convert::SaturateToU64
+            | Convert::SaturateToS64
+            | Convert::ToDouble
+            | Convert::ToHalf
+            | Convert::DoubleToInteger
+            | Convert::HalfToInteger
+            | Convert::RoundToIntegral
+            | Convert::RoundDoubleToIntegral
+            | Convert::RoundHalfToIntegral
+            | Convert::WidenToDouble
+            | Convert::NarrowToFloat
+            | Convert::WidenHalfToDouble
+            | Convert::NarrowHalf
+            | Convert::NarrowHalfFlushed
+            | Convert::NarrowHalfSaturated
+            | Convert::NarrowHalfRelu
+            | Convert::NarrowDoubleToHalf
+            | Convert::NarrowBrain16Relu
+            | Convert::NarrowPairRelu
+            | Convert::NarrowTensor32
+            | Convert::NarrowTensor32Rounded
+            | Convert::NarrowPairTo8
+            | Convert::NarrowHalvesTo8
+            | Convert::WidenFrom8
+            | Convert::Pack
+            | Convert::PackBytes => 0,
         }
     }
 

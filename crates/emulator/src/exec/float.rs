@@ -44,6 +44,29 @@ impl Lane {
             Float::SquareRoot => arithmetic::square_root(a),
             Float::ReciprocalRoot if self.flush => special::unit_reciprocal_root(a),
             Float::ReciprocalRoot => special::reciprocal_root(a),
+            // Refused by `decode`.
+            Float::MultiplyAdd
+            | Float::DivideApproximate
+            | Float::CopySign
+            | Float::TestProperty
+            | Float::Sine
+            | Float::Cosine
+            | Float::HyperbolicTangent
+            | Float::SquareRootApproximate
+            | Float::AddDouble
+            | Float::SubtractDouble
+            | Float::MultiplyDouble
+            | Float::FusedMultiplyAddDouble
+            | Float::MultiplyAddDouble
+            | Float::DivideDouble
+            | Float::MinimumDouble
+            | Float::MaximumDouble
+            | Float::NegateDouble
+            | Float::AbsoluteDouble
+            | Float::ReciprocalDouble
+            | Float::ReciprocalDoubleApproximate
+            | Float::SquareRootDouble
+            | Float::ReciprocalRootDouble => 0,
         })
     }
 }

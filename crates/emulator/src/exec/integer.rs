@@ -42,6 +42,47 @@ impl Lane {
             Integer::ShiftRight => x >> b.min(127), // Amounts of the width and above leave only sign bits.
             Integer::BitFieldExtract => extract(a, b, c, self.ty),
             Integer::CountOnes => i128::from(truncate(a, bits).count_ones()),
+            // Refused by `decode`.
+            Integer::AddSaturated
+            | Integer::SubtractSaturated
+            | Integer::AddPacked
+            | Integer::AddCarryOut
+            | Integer::AddCarry
+            | Integer::SubtractCarryOut
+            | Integer::SubtractCarry
+            | Integer::Multiply24
+            | Integer::MultiplyAddHigh
+            | Integer::MultiplyAdd24
+            | Integer::MultiplyAddCarryOut
+            | Integer::MultiplyAddCarry
+            | Integer::MinimumRelu
+            | Integer::MaximumRelu
+            | Integer::MinimumPacked
+            | Integer::MaximumPacked
+            | Integer::MinimumPackedUnsigned
+            | Integer::MaximumPackedUnsigned
+            | Integer::Absolute
+            | Integer::AbsoluteDifference
+            | Integer::LogicalNot
+            | Integer::LogicOfThree
+            | Integer::LogicOfThreePredicate
+            | Integer::FunnelShift
+            | Integer::BitFieldInsert
+            | Integer::BitFieldMask
+            | Integer::SignExtend
+            | Integer::CountLeadingZeros
+            | Integer::FindLeadingOne
+            | Integer::FindNthOne
+            | Integer::ReverseBits
+            | Integer::Permute
+            | Integer::DotOfFour
+            | Integer::DotOfTwo
+            | Integer::AddFour
+            | Integer::SubtractFour
+            | Integer::AverageFour
+            | Integer::AbsoluteDifferenceFour
+            | Integer::MinimumFour
+            | Integer::MaximumFour => 0,
         };
         truncate(result as u64, bits)
     }

@@ -28,10 +28,23 @@ pub fn decode(op: Matrix, instruction: &Instruction, decoder: &Decoder) -> Resul
         }),
         Matrix::Multiply16 => decode_multiply(Rule::F16_K16, instruction, decoder),
         Matrix::MultiplyBrain16 => decode_multiply(Rule::BF16_K16, instruction, decoder),
-        Matrix::WarpgroupShared
-        | Matrix::WarpgroupRegister
-        | Matrix::WarpgroupSharedBrain16
-        | Matrix::WarpgroupRegisterBrain16 => Err(String::new()),
+        Matrix::StoreMatrix
+        | Matrix::MoveMatrix
+        | Matrix::MultiplyHalfToHalf
+        | Matrix::MultiplyHalf
+        | Matrix::MultiplyBrain
+        | Matrix::MultiplyTensor32
+        | Matrix::MultiplyDouble
+        | Matrix::MultiplyDoubleWide
+        | Matrix::MultiplyFloat8
+        | Matrix::MultiplyFloat8Short
+        | Matrix::MultiplyFloat8ToHalf
+        | Matrix::MultiplyInteger8
+        | Matrix::MultiplyInteger4
+        | Matrix::MultiplyBits
+        | Matrix::MultiplyQuadHalf
+        | Matrix::MultiplyQuadFloat
+        | Matrix::MultiplyQuadMixed => Err(String::new()),
     }
 }
 

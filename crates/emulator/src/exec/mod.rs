@@ -12,9 +12,11 @@ mod float;
 mod integer;
 mod matrix;
 mod movement;
+mod support;
 mod warp;
 
 pub use access::{Access, Accessed};
+pub use support::{executes, knows_special};
 
 use crate::machine::{Block, Decoder, Source, Values, Why};
 use ptx::{Instruction, Op, RegisterId};
@@ -105,6 +107,12 @@ pub enum Next {
 }
 
 pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result<Action, Why> {
+    if !executes(instruction.op()) {
+        return Err(String::new());
+    }
+    if let Some(modifier) = support::unknown_modifier(instruction) {
+        return Err(format!("`.{modifier}`"));
+    }
     match instruction.op() {
         Op::Integer(op) => integer::decode(op, instruction, decoder).map(Action::Compute),
         Op::Float(op) => float::decode(op, instruction, decoder).map(Action::Compute),
@@ -116,22 +124,16 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
         Op::AsyncCopy(op) => async_copy::decode(op, instruction, decoder).map(Action::Copy),
         Op::Barrier(op) => barrier::decode(op, instruction, decoder).map(Action::Barrier),
         Op::Control(op) => control::decode(op, at, decoder).map(Action::Control),
+        Op::Half(_)
+        | Op::Atomic(_)
+        | Op::Fence(_)
+        | Op::Wmma(_)
+        | Op::Wgmma(_)
+        | Op::BulkCopy(_)
+        | Op::TensorMap(_)
+        | Op::Mbarrier(_)
+        | Op::Launch(_) => Err(String::new()),
     }
-}
-
-/// Does the emulator execute this operation? The others are known to the table, and refused by `decode`.
-pub fn executes(op: Op) -> bool {
-    use ptx::forms::{AsyncCopy, Barrier, Matrix};
-    !matches!(
-        op,
-        Op::Matrix(
-            Matrix::WarpgroupShared
-                | Matrix::WarpgroupRegister
-                | Matrix::WarpgroupSharedBrain16
-                | Matrix::WarpgroupRegisterBrain16
-        ) | Op::AsyncCopy(AsyncCopy::TensorLoad)
-            | Op::Barrier(Barrier::PhaseTryWait)
-    )
 }
 
 pub fn execute(block: &mut Block, at: At, action: &Action) -> Next {

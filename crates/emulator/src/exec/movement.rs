@@ -56,6 +56,20 @@ pub fn decode(op: Movement, instruction: &Instruction, decoder: &Decoder) -> Res
         Movement::LoadVolatile => decode_load(instruction, decoder, Kind::StrongRead)?,
         Movement::Store => decode_store(instruction, decoder, Kind::Write)?,
         Movement::StoreVolatile => decode_store(instruction, decoder, Kind::StrongWrite)?,
+        Movement::ToRareSpace
+        | Movement::RareToGeneric
+        | Movement::IsSpace
+        | Movement::MapAddress
+        | Movement::MapShared
+        | Movement::RankOfAddress
+        | Movement::RankOfShared
+        | Movement::LoadStrong
+        | Movement::LoadUniform
+        | Movement::StoreStrong
+        | Movement::Prefetch
+        | Movement::PrefetchKept
+        | Movement::PrefetchUniform
+        | Movement::PolicyOfFraction => return Err(String::new()),
     };
     Ok(Action::Movement(transfer))
 }

@@ -55,6 +55,7 @@ pub fn decode(op: Warp, instruction: &Instruction, decoder: &Decoder) -> Result<
         Warp::Ballot => Kind::Ballot,
         Warp::ActiveMask => Kind::ActiveMask,
         Warp::Synchronise => Kind::Synchronise,
+        Warp::MatchAny | Warp::MatchAll | Warp::Reduce | Warp::ReduceBits | Warp::Elect => return Err(String::new()),
     };
     let mut operands = instruction.operands.iter();
     let result = if matches!(kind, Kind::Synchronise) { None } else { operands.next() };

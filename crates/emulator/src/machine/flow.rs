@@ -166,7 +166,8 @@ fn leaves_kernel(statement: &Statement) -> bool {
 }
 
 fn always_jumps(statement: &Statement) -> bool {
-    matches!(control(statement), Some((_, false)))
+    let falls_through = |op| matches!(op, Control::Call | Control::CallIndirect | Control::Breakpoint);
+    matches!(control(statement), Some((op, false)) if !falls_through(op))
 }
 
 #[cfg(test)]

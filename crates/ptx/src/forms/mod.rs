@@ -95,14 +95,23 @@ use forms;
 families! {
     integer Integer,
     float Float,
+    half Half,
     compare Compare,
     movement Movement,
     convert Convert,
+    atomic Atomic,
+    fence Fence,
     warp Warp,
     matrix Matrix,
+    wmma Wmma,
+    wgmma Wgmma,
     async_copy AsyncCopy,
+    bulk_copy BulkCopy,
+    tensor_map TensorMap,
     barrier Barrier,
+    mbarrier Mbarrier,
     control Control,
+    launch Launch,
 }
 
 /// Every row, in the order of the files.

@@ -1,7 +1,7 @@
 //! A mnemonic's spelling: fixed parts, optional and required choices.
 //!
 //! Real PTX varies the order of modifiers, even between slots, so they are matched as a set: each modifier goes to
-//! the first free slot that offers it. Slots that offer the same modifier (the two types of `cvt`) fill in order.
+//! the first free slot that offers it. Types stay in order: `cvt.u8.s8` is not `cvt.s8.u8`.
 
 use super::modifiers;
 use crate::types::{Target, Type, Version};
@@ -11,11 +11,22 @@ const CLASSES: &[(&str, &str)] = &[
     ("<int>", ".s16|.u16|.s32|.u32|.s64|.u64"),
     ("<bits>", ".b16|.b32|.b64"),
     ("<memory>", ".b8|.u8|.s8|.b16|.u16|.s16|.b32|.u32|.s32|.f32|.b64|.u64|.s64|.f64"),
+    ("<scope>", ".cta|.cluster|.gpu|.sys"),
+    ("<space>", ".global|.shared|.shared::cta|.shared::cluster"),
+    ("<cache>", ".ca|.cg|.cs|.lu|.cv"),
+    ("<evict>", ".L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate"),
+    ("<prefetch>", ".L2::64B|.L2::128B|.L2::256B"),
+    ("<dimensions>", ".1d|.2d|.3d|.4d|.5d"),
+    ("<order>", ".eq|.ne|.lt|.le|.gt|.ge"),
+    ("<float_order>", ".eq|.ne|.lt|.le|.gt|.ge|.equ|.neu|.ltu|.leu|.gtu|.geu|.num|.nan"),
     ("<compare>", ".eq|.ne|.lt|.le|.gt|.ge|.equ|.neu|.ltu|.leu|.gtu|.geu|.num|.nan|.lo|.ls|.hi|.hs"),
 ];
 
-/// The widths a wgmma may have: `n` of m64nNk16 (PTX ISA, "Matrix shape").
-const WGMMA_WIDTHS: std::ops::RangeInclusive<u32> = 1..=32; // times eight columns
+/// The widths a wgmma may have: `n` of m64nNk16 is a multiple of eight; with integers (`m64nIk32`) above 32, of 16.
+/// PTX ISA, "Asynchronous warpgroup level matrix shape".
+fn wgmma_widths(kind: char) -> impl Iterator<Item = u32> {
+    (1..=32).map(|eighths| eighths * 8).filter(move |n| kind == 'N' || *n <= 32 || n % 16 == 0)
+}
 
 #[derive(Debug)]
 pub struct Spelling {
@@ -28,11 +39,20 @@ pub struct Spelling {
 pub struct Slot {
     pub choices: Vec<&'static str>,
     pub required: bool,
+    /// Its choices are types, such as `.f32`.
+    pub is_type: bool,
 }
 
 impl Slot {
-    pub fn is_type(&self) -> bool {
-        self.choices.iter().all(|choice| choice.parse::<Type>().is_ok())
+    fn new(text: &'static str, required: bool) -> Slot {
+        let choices = expand(text);
+        let is_type = choices.iter().all(|choice| choice.parse::<Type>().is_ok());
+        Slot { choices, required, is_type }
+    }
+
+    /// How many ways there are to fill the slot.
+    fn ways(&self) -> usize {
+        self.choices.len() + !self.required as usize
     }
 }
 
@@ -47,13 +67,13 @@ impl Spelling {
                 '(' => ')',
                 _ => {
                     let end = rest[1..].find(['.', '{', '(']).map_or(rest.len(), |end| end + 1);
-                    slots.push(Slot { choices: expand(&rest[..end]), required: true });
+                    slots.push(Slot::new(&rest[..end], true));
                     rest = &rest[end..];
                     continue;
                 }
             };
             let end = rest.find(close).expect("a row's bracket closes");
-            slots.push(Slot { choices: expand(&rest[1..end]), required: first == '(' });
+            slots.push(Slot::new(&rest[1..end], first == '('));
             rest = &rest[end + 1..];
         }
         Spelling { text, head, slots }
@@ -70,10 +90,13 @@ impl Spelling {
     /// The modifier chosen in each slot, or `None` when these modifiers are not this form.
     pub fn matches(&self, modifiers: &[&str]) -> Option<Vec<Option<&'static str>>> {
         let mut chosen: Vec<Option<&'static str>> = vec![None; self.slots.len()];
+        let mut last_type = 0;
         for modifier in modifiers {
             let offers = |slot: &Slot| slot.choices.iter().copied().find(|choice| choice == modifier);
             let free = self.slots.iter().enumerate().filter(|(index, _)| chosen[*index].is_none());
-            let (index, choice) = free.filter_map(|(index, slot)| Some((index, offers(slot)?))).next()?;
+            let in_order = free.filter(|(index, slot)| !slot.is_type || *index >= last_type);
+            let (index, choice) = { in_order }.find_map(|(index, slot)| Some((index, offers(slot)?)))?;
+            last_type = if self.slots[index].is_type { index } else { last_type };
             chosen[index] = Some(choice);
         }
         let complete = self.slots.iter().zip(&chosen).all(|(slot, chosen)| chosen.is_some() || !slot.required);
@@ -84,15 +107,25 @@ impl Spelling {
         chosen.iter().flatten().fold(self.head.to_string(), |text, modifier| text + "." + modifier)
     }
 
-    /// The number that a modifier carries: V of `.v4`, X of `.x2`, D of `.3d`, N of `.m64n128k16`.
+    /// The number that a modifier carries: V of `.v4`, X of `.x2`, D of `.3d` (I: less the two that im2col does not
+    /// shift), M, N and K of `.m64n128k16`.
     pub fn variable(&self, name: char, chosen: &[Option<&'static str>]) -> Option<u32> {
         chosen.iter().flatten().find_map(|text| match name {
             'V' => text.strip_prefix('v')?.parse().ok(),
             'X' => text.strip_prefix('x')?.parse().ok(),
             'D' => text.strip_suffix('d')?.parse().ok(),
-            'N' => text.strip_prefix("m64n")?.split('k').next()?.parse().ok(),
+            'I' => text.strip_suffix('d')?.parse::<u32>().ok()?.checked_sub(2),
+            'M' => sides(text).map(|[m, _, _]| m),
+            'N' => sides(text).map(|[_, n, _]| n),
+            'K' => sides(text).map(|[_, _, k]| k),
             _ => None,
         })
+    }
+
+    /// The types among the chosen modifiers, in order.
+    pub fn types(&self, chosen: &[Option<&'static str>]) -> impl Iterator<Item = Type> {
+        let slots = self.slots.iter().zip(chosen).filter(|(slot, _)| slot.is_type);
+        slots.filter_map(|(_, chosen)| chosen.and_then(|text| text.parse().ok()))
     }
 
     /// A modifier that lacks the company it needs: `.lo` in `setp.lo.s32`, and what could stand beside it.
@@ -105,20 +138,33 @@ impl Spelling {
         modifiers::needs(self.head, chosen)
     }
 
-    /// Every mnemonic that this spelling allows.
+    /// Every mnemonic that this spelling allows, or, where there are thousands, a sample that is always the same.
     pub fn examples(&self) -> Vec<String> {
-        let every = self.slots.iter().fold(vec![vec![]], |begun, slot| extend(begun, slot));
-        every.iter().filter(|chosen| self.lonely(chosen).is_none()).map(|chosen| self.print(chosen)).collect()
+        let total = self.slots.iter().map(|slot| slot.ways() as u64).product::<u64>();
+        let step = (total / MAX_EXAMPLES).max(1) | 1; // Odd, so that it meets every choice of slots with two.
+        let every = (0..total).step_by(step as usize).map(|number| self.numbered(number));
+        every.filter(|chosen| self.lonely(chosen).is_none()).map(|chosen| self.print(&chosen)).collect()
+    }
+
+    /// One of all ways to choose, the last slot counting fastest.
+    fn numbered(&self, mut number: u64) -> Vec<Option<&'static str>> {
+        let mut chosen = vec![None; self.slots.len()];
+        for (choice, slot) in chosen.iter_mut().zip(&self.slots).rev() {
+            *choice = slot.choices.get((number % slot.ways() as u64) as usize).copied();
+            number /= slot.ways() as u64;
+        }
+        chosen
     }
 }
 
-type Chosen = Vec<Option<&'static str>>;
+/// Examples of one row are at most about this many.
+const MAX_EXAMPLES: u64 = 256;
 
-/// Each of `begun` with each choice of one more slot.
-fn extend(begun: Vec<Chosen>, slot: &Slot) -> Vec<Chosen> {
-    let choices = slot.choices.iter().copied().map(Some).chain((!slot.required).then_some(None));
-    let with = |choice| begun.iter().map(move |chosen| chosen.iter().copied().chain([choice]).collect());
-    choices.flat_map(with).collect()
+/// The three numbers of `m16n8k32`.
+fn sides(text: &str) -> Option<[u32; 3]> {
+    let (m, rest) = text.strip_prefix('m')?.split_once('n')?;
+    let (n, k) = rest.split_once('k')?;
+    Some([m.parse().ok()?, n.parse().ok()?, k.parse().ok()?])
 }
 
 /// As the row writes it.
@@ -139,9 +185,10 @@ fn expand(text: &'static str) -> Vec<&'static str> {
 
 /// `m64nNk16` stands for 32 shapes. The table lives as long as the program, and so do its names.
 fn widths(part: &'static str) -> Vec<&'static str> {
-    match part.split_once('N') {
-        Some((before, after)) if before == "m64n" => {
-            WGMMA_WIDTHS.map(|n| &*Box::leak(format!("{before}{}{after}", n * 8).into_boxed_str())).collect()
+    let shape = part.strip_prefix("m64n").and_then(|rest| Some((rest.chars().next()?, rest.get(1..)?)));
+    match shape {
+        Some((kind @ ('N' | 'I'), depth)) => {
+            wgmma_widths(kind).map(|n| &*Box::leak(format!("m64n{n}{depth}").into_boxed_str())).collect()
         }
         _ => vec![part],
     }

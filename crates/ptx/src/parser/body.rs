@@ -36,7 +36,10 @@ impl<'a> Parser<'a> {
         let mut place = Spans { whole: start, head: start, ..Spans::default() };
         let statement = match (self.peek(), self.peek_after(1)) {
             (Some(Token::BraceOpen), _) => self.open(function, names),
-            (Some(Token::Word(name)), Some(Token::Colon)) => self.label(name, function, names)?,
+            (Some(Token::Word(name)), Some(Token::Colon)) => {
+                let label = self.label(name, function, names)?;
+                self.labelled(label, names)?
+            }
             (Some(Token::Dotted(directive)), _) => match self.directive(directive, function, names)? {
                 Some(statement) => statement,
                 None => return Ok(()),
@@ -65,7 +68,39 @@ impl<'a> Parser<'a> {
         Statement::Open(scope)
     }
 
-    fn label(&mut self, name: &str, function: &mut Function, names: &mut Names) -> Outcome<Statement> {
+    /// Behind `label:`: a table that instructions name by the label, or nothing.
+    fn labelled(&mut self, label: LabelId, names: &mut Names) -> Outcome<Statement> {
+        if self.take_dotted(".callprototype") {
+            return Ok(Statement::Prototype(label, Box::new(self.prototype()?)));
+        }
+        if self.take_dotted(".branchtargets") {
+            return Ok(Statement::BranchTargets(label, self.listed(|parser| parser.mentioned(names))?));
+        }
+        if self.take_dotted(".calltargets") {
+            return Ok(Statement::CallTargets(label, self.listed(|parser| parser.function_name(names))?));
+        }
+        Ok(Statement::Label(label))
+    }
+
+    /// Items up to the `;`.
+    fn listed<T>(&mut self, mut item: impl FnMut(&mut Self) -> Outcome<T>) -> Outcome<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.take(Token::Comma) {
+            items.push(item(self)?);
+        }
+        self.expect(Token::Semicolon, "`;`")?;
+        Ok(items)
+    }
+
+    fn function_name(&mut self, names: &Names) -> Outcome<FunctionId> {
+        let name = self.word("the name of a function")?;
+        match names.resolve(name) {
+            Some(Meaning::Symbol(Symbol::Function(id))) => Ok(id),
+            _ => self.undeclared(name, names),
+        }
+    }
+
+    fn label(&mut self, name: &str, function: &mut Function, names: &mut Names) -> Outcome<LabelId> {
         let at = self.here();
         self.next += 2;
         let id = LabelId(function.labels.len() as u32);
@@ -73,7 +108,7 @@ impl<'a> Parser<'a> {
             return self.fail(Diagnostic::new(format!("label `{name}` is defined twice"), at, "the second one"));
         }
         function.labels.push(Label { name: name.into(), scope: names.scope() });
-        Ok(Statement::Label(id))
+        Ok(id)
     }
 
     /// Declarations leave no statement; `.loc` and `.pragma` do.
@@ -84,8 +119,8 @@ impl<'a> Parser<'a> {
                 self.registers(function, names)?;
                 Ok(None)
             }
-            ".shared" | ".local" | ".global" | ".const" => {
-                for (variable, place) in self.variable(names.scope(), false)? {
+            ".shared" | ".local" | ".global" | ".const" | ".param" => {
+                for (variable, place) in self.variable(names, Linkage::Internal)? {
                     self.refuse_late_hiding(function, names, &variable.name, place)?;
                     let id = LocalId(function.variables.len() as u32);
                     if !names.declare(&variable.name, Meaning::Symbol(Symbol::Local(id))) {
@@ -98,12 +133,7 @@ impl<'a> Parser<'a> {
                 Ok(None)
             }
             ".loc" => self.location().map(Some),
-            ".pragma" => {
-                self.next += 1;
-                let text = self.text("the pragma's text")?.to_string();
-                self.expect(Token::Semicolon, "`;`")?;
-                Ok(Some(Statement::Pragma(text)))
-            }
+            ".pragma" => Ok(Some(Statement::Pragma(self.pragma()?))),
             other => {
                 let message = format!("directive `{other}` is not supported inside an entry");
                 self.fail(Diagnostic::new(message, self.here(), "this directive").unsupported())
@@ -135,14 +165,22 @@ impl<'a> Parser<'a> {
         let line = self.number("a line")?;
         let column = self.number("a column")?;
         while self.take(Token::Comma) {
-            while matches!(self.peek(), Some(Token::Word(_) | Token::Integer(_) | Token::Plus)) {
-                if matches!(
-                    (self.peek(), self.peek_after(1)),
-                    (Some(Token::Word(_)), Some(Token::Dotted(_) | Token::Colon))
-                ) {
-                    break;
+            match self.word("`function_name` or `inlined_at`")? {
+                "function_name" => {
+                    self.word("a label")?;
+                    if self.take(Token::Plus) {
+                        self.number("an offset")?;
+                    }
                 }
-                self.next += 1;
+                "inlined_at" => {
+                    for what in ["a file number", "a line", "a column"] {
+                        self.number(what)?;
+                    }
+                }
+                _ => {
+                    self.next -= 1;
+                    return self.unexpected("`function_name` or `inlined_at`");
+                }
             }
         }
         Ok(Statement::Location { file, line, column })
@@ -194,12 +232,16 @@ impl<'a> Parser<'a> {
             }
             labels.push(label.unwrap_or(LabelId(0)));
         }
+        let settle = |label: &mut LabelId| *label = labels[label.0 as usize];
         for statement in &mut function.body {
-            let Statement::Instruction(instruction) = statement else { continue };
-            for operand in &mut instruction.operands {
-                if let Operand::Label(label) = operand {
-                    *label = labels[label.0 as usize];
-                }
+            match statement {
+                Statement::BranchTargets(_, targets) => targets.iter_mut().for_each(settle),
+                Statement::Instruction(instruction) => instruction.operands.iter_mut().for_each(|operand| {
+                    if let Operand::Label(label) = operand {
+                        settle(label);
+                    }
+                }),
+                _ => {}
             }
         }
     }

@@ -1,7 +1,7 @@
-//! Everything outside instructions: the head of the module, variables, entries and their parameters.
+//! Everything outside functions: the head of the module, its variables; and how registers are declared.
 
 use super::names::{Meaning, Names};
-use super::{EntryPlaces, Outcome, Parser};
+use super::{Outcome, Parser, integer};
 use crate::diagnostic::Diagnostic;
 use crate::ir::*;
 use crate::lexer::Token;
@@ -11,13 +11,16 @@ use crate::types::{Space, Target, Type, Version};
 /// Registers of one function; real kernels have a few thousand.
 const MAX_REGISTERS: u32 = 1 << 20;
 
+/// Initial values of one row of an array.
+const MAX_VALUES: usize = 1 << 20;
+
 /// Directives that only debuggers read: skipped with their block or line.
 const DEBUG_DIRECTIVES: &[&str] = &["section"];
 
 impl<'a> Parser<'a> {
     pub(super) fn module(&mut self) -> Option<Module> {
         let (version, target) = self.head().ok()?;
-        let mut module = Module { version, target, files: vec![], variables: vec![], functions: vec![] };
+        let mut module = Module::new(version, target);
         while self.peek().is_some() {
             if self.top_level(&mut module).is_err() {
                 self.recover_outside();
@@ -66,9 +69,47 @@ impl<'a> Parser<'a> {
         match self.peek() {
             Some(Token::Dotted(".file")) => self.file(module),
             Some(Token::Dotted(directive)) if DEBUG_DIRECTIVES.contains(&&directive[1..]) => self.skip_block(),
-            Some(Token::Dotted(".visible" | ".weak" | ".extern" | ".entry" | ".func")) => self.linked(module),
-            Some(Token::Dotted(".global" | ".shared" | ".const")) => self.module_variables(module, false),
-            _ => self.unexpected("an entry, a variable or a directive"),
+            Some(Token::Dotted(".pragma")) => {
+                let text = self.pragma()?;
+                module.pragmas.push(text);
+                Ok(())
+            }
+            Some(Token::Dotted(".alias")) => self.alias(module),
+            Some(Token::Dotted(".visible" | ".weak" | ".extern" | ".common" | ".entry" | ".func")) => {
+                self.linked(module)
+            }
+            Some(Token::Dotted(".global" | ".shared" | ".const")) => self.module_variables(module, Linkage::Internal),
+            _ => self.unexpected("an entry, a function, a variable or a directive"),
+        }
+    }
+
+    /// `.pragma "text";`
+    pub(super) fn pragma(&mut self) -> Outcome<String> {
+        self.next += 1;
+        let mut text = self.text("the pragma's text")?.to_string();
+        while self.take(Token::Comma) {
+            text = format!("{text}\", \"{}", self.text("the pragma's text")?);
+        }
+        self.expect(Token::Semicolon, "`;`")?;
+        Ok(text)
+    }
+
+    /// `.alias new, known;`: both are functions.
+    fn alias(&mut self, module: &mut Module) -> Outcome<()> {
+        self.next += 1;
+        let new = self.known_function(module)?;
+        self.expect(Token::Comma, "`,`")?;
+        let known = self.known_function(module)?;
+        self.expect(Token::Semicolon, "`;`")?;
+        module.aliases.push((new, known));
+        Ok(())
+    }
+
+    fn known_function(&mut self, module: &Module) -> Outcome<FunctionId> {
+        let name = self.word("the name of a function")?;
+        match module.functions.iter().position(|function| function.name == name) {
+            Some(index) => Ok(FunctionId(index as u32)),
+            None => self.fail(Diagnostic::new(format!("function `{name}` is not declared"), self.before(), "unknown")),
         }
     }
 
@@ -92,39 +133,53 @@ impl<'a> Parser<'a> {
     }
 
     fn linked(&mut self, module: &mut Module) -> Outcome<()> {
-        let at = self.here();
-        let (mut visible, mut external) = (false, false);
-        loop {
-            match self.peek() {
-                Some(Token::Dotted(".visible" | ".weak")) => visible = true,
-                Some(Token::Dotted(".extern")) => external = true,
+        let mut linkage = Linkage::Internal;
+        while let Some(Token::Dotted(directive)) = self.peek() {
+            linkage = match directive {
+                ".visible" => Linkage::Visible,
+                ".weak" => Linkage::Weak,
+                ".extern" => Linkage::Extern,
+                ".common" => Linkage::Common,
                 _ => break,
-            }
+            };
             self.next += 1;
         }
-        if self.take_dotted(".entry") {
-            let function = self.entry(module, visible)?;
-            module.functions.push(function);
-            self.places.entries.push(std::mem::take(&mut self.entry));
-            return Ok(());
-        }
-        if self.take_dotted(".func") {
-            let error = Diagnostic::new("functions other than entries are not supported", at, "a `.func`");
-            return self.fail(error.help("compile with everything inlined").unsupported());
-        }
-        self.module_variables(module, external)
+        let kind = match self.peek() {
+            Some(Token::Dotted(".entry")) => FunctionKind::Entry,
+            Some(Token::Dotted(".func")) => FunctionKind::Callee,
+            _ => return self.module_variables(module, linkage),
+        };
+        self.next += 1;
+        let function = self.function(module, kind, linkage)?;
+        module.functions.push(function);
+        self.places.entries.push(std::mem::take(&mut self.entry));
+        Ok(())
     }
 
-    fn module_variables(&mut self, module: &mut Module, external: bool) -> Outcome<()> {
-        for (variable, place) in self.variable(ScopeId(0), external)? {
+    fn module_variables(&mut self, module: &mut Module, linkage: Linkage) -> Outcome<()> {
+        for (variable, place) in self.variable(&Names::new(module), linkage)? {
+            self.refuse_late_functions(module, &variable, place)?;
             module.variables.push(variable);
             self.places.variables.push(place);
         }
         Ok(())
     }
 
+    /// The IR keeps no order between variables and functions: what a variable points to is declared before all bodies.
+    fn refuse_late_functions(&mut self, module: &Module, variable: &Variable, at: Span) -> Outcome<()> {
+        let bodies = module.functions.iter().position(|function| !function.declared).unwrap_or(usize::MAX);
+        let late = |value: &&Initial| matches!(value, Initial::Address { of: Symbol::Function(id), .. } if id.0 as usize >= bodies);
+        if !variable.init.iter().any(|value| late(&value)) {
+            return Ok(());
+        }
+        let message =
+            format!("`{}` holds the address of a function that is declared behind another's body", variable.name);
+        let error = Diagnostic::new(message, at, "this variable");
+        self.fail(error.help("declare the function at the start of the module").unsupported())
+    }
+
     /// `.shared .align 16 .b8 name[1024];`: one declaration may name several.
-    pub(super) fn variable(&mut self, scope: ScopeId, external: bool) -> Outcome<Vec<(Variable, Span)>> {
+    pub(super) fn variable(&mut self, names: &Names, linkage: Linkage) -> Outcome<Vec<(Variable, Span)>> {
         let space = self.space()?;
         let align = self.alignment()?;
         let ty = self.ty()?;
@@ -132,9 +187,11 @@ impl<'a> Parser<'a> {
         loop {
             let name = self.word("a name")?.to_string();
             let at = self.before();
-            let size = self.size(external)?;
-            let init = if self.take(Token::Equals) { self.initialiser()? } else { vec![] };
-            all.push((Variable { name, space, ty, align: align.unwrap_or(ty.bytes()), size, init, scope }, at));
+            let dimensions = self.array()?;
+            let init = if self.take(Token::Equals) { self.initialiser(names, &dimensions)? } else { vec![] };
+            let size = self.size(&dimensions, linkage, init.len())?;
+            let align = align.unwrap_or(ty.bytes());
+            all.push((Variable { name, space, ty, align, size, init, scope: names.scope(), linkage }, at));
             if !self.take(Token::Comma) {
                 break;
             }
@@ -143,7 +200,7 @@ impl<'a> Parser<'a> {
         Ok(all)
     }
 
-    fn space(&mut self) -> Outcome<Space> {
+    pub(super) fn space(&mut self) -> Outcome<Space> {
         let at = self.here();
         let space = self.dotted("a state space")?;
         match space.parse() {
@@ -155,7 +212,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn alignment(&mut self) -> Outcome<Option<u32>> {
+    pub(super) fn alignment(&mut self) -> Outcome<Option<u32>> {
         if !self.take_dotted(".align") {
             return Ok(None);
         }
@@ -182,112 +239,83 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn size(&mut self, external: bool) -> Outcome<VariableSize> {
-        if !self.take(Token::BracketOpen) {
-            return Ok(VariableSize::Scalar);
+    /// `[4][5]`; none stands for `[]`.
+    pub(super) fn array(&mut self) -> Outcome<Vec<Option<u32>>> {
+        let mut dimensions = vec![];
+        while self.take(Token::BracketOpen) {
+            let open = self.peek() == Some(Token::BracketClose);
+            dimensions.push(if open { None } else { Some(self.number("a number of elements")?) });
+            self.expect(Token::BracketClose, "`]`")?;
         }
-        if external && self.take(Token::BracketClose) {
-            return Ok(VariableSize::Dynamic);
-        }
-        let count = self.number("a number of elements")?;
-        self.expect(Token::BracketClose, "`]`")?;
-        Ok(VariableSize::Array(count))
+        Ok(dimensions)
     }
 
-    fn initialiser(&mut self) -> Outcome<Vec<Immediate>> {
-        if !self.take(Token::BraceOpen) {
-            return Ok(vec![self.immediate()?]);
+    /// `[]` is the launch's business, or as long as its initial values; several dimensions lie one behind the other.
+    fn size(&mut self, dimensions: &[Option<u32>], linkage: Linkage, values: usize) -> Outcome<VariableSize> {
+        if dimensions.is_empty() {
+            return Ok(VariableSize::Scalar);
         }
+        let product = |product: Option<u32>, one: &Option<u32>| product?.checked_mul((*one)?);
+        match (dimensions, dimensions.iter().fold(Some(1), product)) {
+            (_, Some(count)) => Ok(VariableSize::Array(count)),
+            ([None], _) if linkage == Linkage::Extern => Ok(VariableSize::Dynamic),
+            ([None], _) if values > 0 => Ok(VariableSize::Array(values as u32)),
+            _ => {
+                let message = "an array needs a number of elements that fits 32 bits";
+                self.fail(Diagnostic::new(message, self.before(), "expected `[count]`"))
+            }
+        }
+    }
+
+    fn initialiser(&mut self, names: &Names, dimensions: &[Option<u32>]) -> Outcome<Vec<Initial>> {
+        if !self.take(Token::BraceOpen) {
+            return Ok(vec![self.initial(names)?]);
+        }
+        let rows = dimensions.get(1..).unwrap_or_default();
+        let row: usize = rows.iter().map(|one| one.unwrap_or(1) as usize).product();
         let mut values = vec![];
         while !self.take(Token::BraceClose) {
-            values.push(self.immediate()?);
+            if self.peek() == Some(Token::BraceOpen) && !rows.is_empty() && row <= MAX_VALUES {
+                let end = values.len() + row;
+                values.extend(self.initialiser(names, rows)?);
+                // What a row leaves out is zero.
+                values.resize(end.max(values.len()), Initial::Value(Immediate::Integer(0)));
+            } else {
+                values.push(self.initial(names)?);
+            }
             self.take(Token::Comma);
         }
         Ok(values)
     }
 
-    fn entry(&mut self, module: &Module, visible: bool) -> Outcome<Function> {
-        let name = self.word("the name of the entry")?.to_string();
-        self.entry = EntryPlaces { name: self.before(), ..EntryPlaces::default() };
-        let root = Scope { parent: ScopeId(0) };
-        let mut function = Function { name, visible, scopes: vec![root], ..Function::default() };
-        let mut names = Names::new(&module.variables);
-        names.open(ScopeId(0));
-        if self.take(Token::ParenthesisOpen) {
-            self.parameters(&mut function, &mut names)?;
-        }
-        while let Some(Token::Dotted(directive)) = self.peek() {
-            let at = self.here();
-            self.next += 1;
-            let tuning = self.tuning(directive)?;
-            function.tuning.push(tuning);
-            self.entry.tuning.push(at.to(self.before()));
-        }
-        self.body(function, names)
-    }
-
-    fn parameters(&mut self, function: &mut Function, names: &mut Names) -> Outcome<()> {
-        while !self.take(Token::ParenthesisClose) {
-            let at = self.here();
-            let parameter = self.parameter()?;
-            let id = ParameterId(function.parameters.len() as u32);
-            if !names.declare(&parameter.name, Meaning::Symbol(Symbol::Parameter(id))) {
-                let message = format!("parameter `{}` is declared twice", parameter.name);
-                return self.fail(Diagnostic::new(message, at.to(self.before()), "the second one"));
-            }
-            function.parameters.push(parameter);
-            if !self.take(Token::Comma) && self.peek() != Some(Token::ParenthesisClose) {
-                return self.unexpected("`,` or `)`");
-            }
-        }
-        Ok(())
-    }
-
-    /// `.param .align 8 .u64 .ptr .global .align 16 name[count]`
-    fn parameter(&mut self) -> Outcome<Parameter> {
-        if !self.take_dotted(".param") {
-            return self.unexpected("`.param`");
-        }
-        let align = self.alignment()?;
-        let ty = self.ty()?;
-        let mut pointer = None;
-        if self.take_dotted(".ptr") {
-            let space = match self.peek() {
-                Some(Token::Dotted(text)) if text != ".align" => Some(self.space()?),
-                _ => None,
-            };
-            pointer = Some((space, self.alignment()?.unwrap_or(4)));
-        }
-        let name = self.word("the parameter's name")?.to_string();
-        let count = match self.size(false)? {
-            VariableSize::Array(count) => Some(count),
-            _ => None,
+    /// A number, or the address of a variable or function.
+    fn initial(&mut self, names: &Names) -> Outcome<Initial> {
+        let masked = self.peek_after(1) == Some(Token::ParenthesisOpen);
+        let mask = match self.peek() {
+            Some(Token::Integer(text)) if masked => integer(text),
+            Some(Token::Word(_)) => None,
+            _ => return Ok(Initial::Value(self.immediate()?)),
         };
-        Ok(Parameter { name, ty, align: align.unwrap_or(ty.bytes()), count, pointer })
+        self.next += if mask.is_some() { 2 } else { 0 };
+        let address = self.initial_address(names, mask)?;
+        if mask.is_some() {
+            self.expect(Token::ParenthesisClose, "`)`")?;
+        }
+        Ok(address)
     }
 
-    fn tuning(&mut self, directive: &str) -> Outcome<Tuning> {
-        match directive {
-            ".maxntid" => Ok(Tuning::MaxThreads(self.dimensions()?)),
-            ".reqntid" => Ok(Tuning::RequiredThreads(self.dimensions()?)),
-            ".minnctapersm" => Ok(Tuning::MinBlocksPerProcessor(self.number("a number of blocks")?)),
-            ".maxnreg" => Ok(Tuning::MaxRegisters(self.number("a number of registers")?)),
-            other => {
-                let message = format!("directive `{other}` is not supported here");
-                self.fail(Diagnostic::new(message, self.before(), "a directive of the entry").unsupported())
-            }
+    fn initial_address(&mut self, names: &Names, mask: Option<u64>) -> Outcome<Initial> {
+        let generic = self.peek() == Some(Token::Word("generic")) && self.peek_after(1) == Some(Token::ParenthesisOpen);
+        self.next += if generic { 2 } else { 0 };
+        let name = self.word("the name of a variable or function")?;
+        let Some(Meaning::Symbol(of @ (Symbol::Global(_) | Symbol::Function(_)))) = names.resolve(name) else {
+            return self.undeclared(name, names);
+        };
+        if generic {
+            self.expect(Token::ParenthesisClose, "`)`")?;
         }
-    }
-
-    fn dimensions(&mut self) -> Outcome<[u32; 3]> {
-        let mut dimensions = [1; 3];
-        dimensions[0] = self.number("a number of threads")?;
-        for dimension in &mut dimensions[1..] {
-            if self.take(Token::Comma) {
-                *dimension = self.number("a number of threads")?;
-            }
-        }
-        Ok(dimensions)
+        let offset = if self.peek() == Some(Token::Plus) { self.offset()? } else { 0 };
+        Ok(Initial::Address { of, offset, generic, mask })
     }
 
     /// `.reg .b32 %r<10>, %x;`

@@ -2,6 +2,7 @@
 
 mod body;
 mod declarations;
+mod functions;
 mod names;
 mod operands;
 mod order;

@@ -28,10 +28,19 @@ pub struct Names {
 }
 
 impl Names {
-    pub fn new(variables: &[Variable]) -> Names {
+    pub fn new(module: &Module) -> Names {
         let meaning = |index: usize| Meaning::Symbol(Symbol::Global(GlobalId(index as u32)));
-        let globals = variables.iter().enumerate().map(|(index, one)| (one.name.clone(), meaning(index))).collect();
-        Names { globals, ..Names::default() }
+        let variables = module.variables.iter().enumerate().map(|(index, one)| (one.name.clone(), meaning(index)));
+        let mut names = Names { globals: variables.collect(), ..Names::default() };
+        for (index, function) in module.functions.iter().enumerate() {
+            names.know_function(&function.name, FunctionId(index as u32));
+        }
+        names
+    }
+
+    /// The first declaration of a function is what its name means.
+    pub fn know_function(&mut self, name: &str, id: FunctionId) {
+        self.globals.entry(name.into()).or_insert(Meaning::Symbol(Symbol::Function(id)));
     }
 
     pub fn open(&mut self, scope: ScopeId) {

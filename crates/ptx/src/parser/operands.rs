@@ -6,6 +6,7 @@ use crate::diagnostic::Diagnostic;
 use crate::ir::*;
 use crate::lexer::Token;
 use crate::source::Span;
+use crate::special::SPECIAL_REGISTERS;
 
 /// How deep `{ { … } }` may nest; PTX has one level.
 const MAX_DEPTH: u32 = 4;
@@ -22,10 +23,14 @@ impl<'a> Parser<'a> {
         if self.peek() == Some(Token::Semicolon) {
             return Ok(operands);
         }
-        let jumps = mnemonic == "bra" || mnemonic.starts_with("bra.");
+        let head = mnemonic.split('.').next().unwrap_or_default();
+        if head == "call" {
+            return self.call(names, spans);
+        }
         loop {
             let start = self.here();
-            operands.push(if jumps { self.label_operand(names)? } else { self.operand(names, 0)? });
+            let label = head == "bra" || head == "brx" && operands.len() == 1;
+            operands.push(if label { Operand::Label(self.mentioned(names)?) } else { self.operand(names, 0)? });
             spans.push(start.to(self.before()));
             if !self.take(Token::Comma) {
                 return Ok(operands);
@@ -33,10 +38,56 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn label_operand(&mut self, names: &mut Names) -> Outcome<Operand> {
+    /// `(results), function, (arguments), prototype`: all but the function may be missing; lists that are, are empty.
+    fn call(&mut self, names: &mut Names, spans: &mut Vec<Span>) -> Outcome<Vec<Operand>> {
+        let start = self.here();
+        let mut results = vec![];
+        if self.peek() == Some(Token::ParenthesisOpen) {
+            results = self.arguments(names)?;
+            spans.push(start.to(self.before()));
+            self.expect(Token::Comma, "`,` and the function")?;
+        } else {
+            spans.push(start);
+        }
+        let at = self.here();
+        let function = self.operand(names, 0)?;
+        spans.push(at);
+        let mut operands = vec![Operand::Arguments(results), function];
+        let mut more = self.take(Token::Comma);
+        let start = self.here();
+        let mut arguments = vec![];
+        if more && self.peek() == Some(Token::ParenthesisOpen) {
+            arguments = self.arguments(names)?;
+            spans.push(start.to(self.before()));
+            more = self.take(Token::Comma);
+        } else {
+            spans.push(at);
+        }
+        operands.push(Operand::Arguments(arguments));
+        if more {
+            spans.push(self.here());
+            operands.push(Operand::Label(self.mentioned(names)?));
+        }
+        Ok(operands)
+    }
+
+    fn arguments(&mut self, names: &Names) -> Outcome<Vec<Operand>> {
+        self.expect(Token::ParenthesisOpen, "`(`")?;
+        let mut arguments = vec![];
+        while !self.take(Token::ParenthesisClose) {
+            arguments.push(self.operand(names, 1)?);
+            if !self.take(Token::Comma) && self.peek() != Some(Token::ParenthesisClose) {
+                return self.unexpected("`,` or `)`");
+            }
+        }
+        Ok(arguments)
+    }
+
+    /// A label that may be defined further down.
+    pub(super) fn mentioned(&mut self, names: &mut Names) -> Outcome<LabelId> {
         let at = self.here();
         let name = self.word("a label")?;
-        Ok(Operand::Label(names.mention(name, at)))
+        Ok(names.mention(name, at))
     }
 
     fn operand(&mut self, names: &Names, depth: u32) -> Outcome<Operand> {
@@ -155,7 +206,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `+8` or `+-8`; ptxas, too, reads no `-8` here.
-    fn offset(&mut self) -> Outcome<i64> {
+    pub(super) fn offset(&mut self) -> Outcome<i64> {
         self.take(Token::Plus);
         let at = self.here();
         match self.immediate()? {

@@ -61,7 +61,7 @@ impl Renaming {
                 self.base(&mut address.base);
                 parts.iter_mut().for_each(|part| self.operand(part));
             }
-            Operand::Vector(parts) => parts.iter_mut().for_each(|part| self.operand(part)),
+            Operand::Vector(parts) | Operand::Arguments(parts) => parts.iter_mut().for_each(|part| self.operand(part)),
             Operand::Pair(first, second) => {
                 self.operand(first);
                 self.operand(second);

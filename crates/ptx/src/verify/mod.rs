@@ -5,6 +5,7 @@
 //! ptxas passes over a mistake in silence: a constant that does not fit its type, a parameter read beyond its end,
 //! a register that nothing writes, a wait for fewer than no groups.
 
+mod jumps;
 mod operands;
 mod structure;
 mod targets;
@@ -25,6 +26,8 @@ pub fn verify(parsed: &Parsed) -> Vec<Diagnostic> {
     structure::module(parsed, &mut errors);
     for (index, function) in parsed.module.functions.iter().enumerate() {
         structure::function(parsed, index, &mut errors);
+        targets::tuning(parsed, index, &mut errors);
+        jumps::function(parsed, index, &mut errors);
         for (id, instruction) in function.instructions() {
             let spans = &parsed.spans[index][id.0 as usize];
             let site = Site { module: &parsed.module, source: &parsed.source, function, instruction, spans };

@@ -3,15 +3,15 @@
 use super::types::{check_constant, fits, fitting};
 use super::{Errors, Site};
 use crate::diagnostic::Diagnostic;
-use crate::forms::{Constants, Field, OperandSpec};
+use crate::forms::{Constants, Effect, Field, OperandSpec};
 use crate::ir::*;
+use crate::special;
 use crate::types::{Space, Type};
 
 pub fn instruction(site: &Site, errors: &mut Errors) {
     guard(site, errors);
     company(site, errors);
-    let instruction = site.instruction;
-    for (index, (spec, operand)) in instruction.form.operands.all.iter().zip(&instruction.operands).enumerate() {
+    for (index, (spec, operand)) in site.instruction.specified().enumerate() {
         let check = Check { site, spec, index };
         if let Err(error) = check.operand(operand) {
             errors.push(error);
@@ -32,11 +32,15 @@ fn guard(site: &Site, errors: &mut Errors) {
 fn company(site: &Site, errors: &mut Errors) {
     let lonely = site.instruction.form.spelling.lonely(&site.instruction.modifiers);
     if let Some((modifier, needs)) = lonely {
+        let (goes, needs) = needs.strip_prefix("! ").map_or(("goes with", needs), |not| ("does not go with", not));
         let needs: Vec<String> = needs.split(' ').map(|one| format!("`.{one}`")).collect();
         let message = format!("`.{modifier}` does not go with the other modifiers of {}", site.mnemonic());
-        let error =
-            Diagnostic::new(message, site.spans.head, format!("`.{modifier}` needs another modifier beside it"));
-        errors.push(error.help(format!("`.{modifier}` goes with {}", needs.join(", "))));
+        let label = match goes {
+            "goes with" => format!("`.{modifier}` needs another modifier beside it"),
+            _ => format!("`.{modifier}` and another modifier exclude each other"),
+        };
+        let error = Diagnostic::new(message, site.spans.head, label);
+        errors.push(error.help(format!("`.{modifier}` {goes} {}", needs.join(", "))));
     }
 }
 
@@ -90,7 +94,11 @@ impl Check<'_> {
             return self.fail(message, format!("expected {count} elements"));
         }
         self.mixed(parts)?;
-        parts.iter().try_for_each(|part| self.single(part, ty))
+        parts.iter().try_for_each(|part| match part {
+            // Beside registers, the bits of packed values may be written as a number.
+            Operand::Immediate(_) if ty.is_packed() => self.single(part, Type::B32),
+            _ => self.single(part, ty),
+        })
     }
 
     /// `mov.b64 %rd1, {%r1, %r2}`: parts that make up the whole.
@@ -192,7 +200,7 @@ impl Check<'_> {
     }
 
     fn special(&self, name: &str, ty: Type) -> Outcome {
-        let own = SPECIAL_REGISTERS.iter().find(|(known, _)| *known == name).map_or(ty, |(_, own)| *own);
+        let own = special::type_of(name).unwrap_or(ty);
         if fits(own, ty, false) {
             return Ok(());
         }
@@ -240,14 +248,29 @@ impl Check<'_> {
         let (name, own) = self.named(symbol);
         match (space, symbol) {
             (Some(space), _) if space != own => self.wrong_space(name, own, space),
-            (Some(Space::Parameter), Symbol::Parameter(id)) => self.inside(&self.site.function[id], offset),
+            (_, Symbol::Function(_)) => {
+                self.fail(format!("`{name}` is a function: nothing is read or written there"), "no data")
+            }
+            (Some(Space::Parameter), Symbol::Parameter(id)) => {
+                self.readable(name)?;
+                self.inside(name, self.site.function[id].bytes(), offset)
+            }
+            (Some(Space::Parameter), Symbol::Return(id)) => self.inside(name, self.site.function[id].bytes(), offset),
+            (Some(Space::Parameter), Symbol::Local(id)) => self.inside(name, self.site.function[id].bytes(), offset),
             _ => Ok(()),
         }
     }
 
-    /// `ld.param` stays inside the parameter.
-    fn inside(&self, parameter: &Parameter, offset: i64) -> Outcome {
-        let size = u64::from(parameter.ty.bytes()) * u64::from(parameter.count.unwrap_or(1));
+    /// What a function was given is not written.
+    fn readable(&self, name: &str) -> Outcome {
+        if self.site.instruction.form.effect != Effect::Writes {
+            return Ok(());
+        }
+        self.fail(format!("`{name}` is a parameter of this function: it is read only"), "written here")
+    }
+
+    /// Accesses to a parameter stay inside it; one without a size takes what it is given.
+    fn inside(&self, name: &str, size: u64, offset: i64) -> Outcome {
         let instruction = self.site.instruction;
         let accessed = match self.spec.field {
             Field::Address(Some((ty, count))) => {
@@ -256,11 +279,11 @@ impl Check<'_> {
             _ => 0,
         };
         let (first, end) = (i128::from(offset), i128::from(offset) + accessed);
-        if first >= 0 && end <= i128::from(size) {
+        if first >= 0 && (size == 0 || end <= i128::from(size)) {
             return Ok(());
         }
-        let message =
-            format!("parameter `{}` has {size} bytes; this reads bytes {first} to {end} of it", parameter.name);
+        let does = if self.site.instruction.form.effect == Effect::Writes { "writes" } else { "reads" };
+        let message = format!("parameter `{name}` has {size} bytes; this {does} bytes {first} to {end} of it");
         self.fail(message, "outside the parameter")
     }
 
@@ -275,6 +298,9 @@ impl Check<'_> {
     fn named(&self, symbol: Symbol) -> (&str, Space) {
         let variable = match symbol {
             Symbol::Parameter(id) => return (&self.site.function[id].name, Space::Parameter),
+            Symbol::Return(id) => return (&self.site.function[id].name, Space::Parameter),
+            // The address of a function is a generic one.
+            Symbol::Function(id) => return (&self.site.module[id].name, Space::Global),
             Symbol::Local(id) => &self.site.function[id],
             Symbol::Global(id) => &self.site.module[id],
         };

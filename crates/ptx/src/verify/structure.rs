@@ -15,8 +15,34 @@ pub fn module(parsed: &Parsed, errors: &mut Errors) {
     variables.clone().for_each(|(one, place)| variable(one, *place, errors));
     let names = variables.map(|(one, place)| (one.name.as_str(), *place));
     let entries = parsed.module.functions.iter().zip(&parsed.places.entries);
-    let names = names.chain(entries.map(|(one, places)| (one.name.as_str(), places.name)));
-    unique(names, errors);
+    let defined = entries.clone().filter(|(one, _)| !one.declared);
+    unique(names.chain(defined.map(|(one, places)| (one.name.as_str(), places.name))), errors);
+    for (one, places) in entries {
+        declared_alike(&parsed.module, one, places.name, errors);
+    }
+}
+
+/// A function may be declared often; each time with the same parameters and results.
+fn declared_alike(module: &Module, function: &Function, place: Span, errors: &mut Errors) {
+    let sizes = |all: &[Parameter]| all.iter().map(|one| (one.ty.bits(), one.count)).collect::<Vec<_>>();
+    let shape = |one: &Function| (one.kind, sizes(&one.returns), sizes(&one.parameters));
+    let first = module.functions.iter().find(|one| one.name == function.name).unwrap_or(function);
+    if shape(first) != shape(function) {
+        let message = format!("`{}` was declared with other parameters or results", function.name);
+        errors.push(Diagnostic::new(message, place, "expected them as above"));
+    }
+    let callee = function.kind == FunctionKind::Callee;
+    if function.linkage == Linkage::Extern && !function.declared {
+        errors.push(Diagnostic::new(
+            format!("`{}` is `.extern`, and has a body", function.name),
+            place,
+            "defined elsewhere",
+        ));
+    }
+    if !callee && function.tuning.contains(&Tuning::NoReturn) {
+        let message = format!("`.noreturn` is for functions; `{}` is an entry", function.name);
+        errors.push(Diagnostic::new(message, place, "an entry"));
+    }
 }
 
 fn unique<'a>(names: impl Iterator<Item = (&'a str, Span)>, errors: &mut Errors) {
@@ -51,8 +77,10 @@ pub fn function(parsed: &Parsed, index: usize, errors: &mut Errors) {
 
 fn is_zero(tuning: &Tuning) -> bool {
     match tuning {
-        Tuning::MaxThreads(sizes) | Tuning::RequiredThreads(sizes) => sizes.contains(&0),
-        Tuning::MinBlocksPerProcessor(_) | Tuning::MaxRegisters(_) => false,
+        Tuning::MaxThreads(sizes) | Tuning::RequiredThreads(sizes) | Tuning::RequiredCluster(sizes) => {
+            sizes.contains(&0)
+        }
+        _ => false,
     }
 }
 
@@ -61,6 +89,9 @@ fn variable(variable: &Variable, place: Span, errors: &mut Errors) {
     let mut fail = |message: String, label: &str| errors.push(Diagnostic::new(message, place, label));
     if variable.ty == Type::Pred || !is_register_type(variable.ty) {
         fail(format!("a variable cannot be `{}`", variable.ty), "expected a type such as `.b32`");
+    }
+    if variable.linkage == Linkage::Extern && !variable.init.is_empty() {
+        fail(format!("`{name}` is `.extern`: its values are written elsewhere"), "remove what follows `=`");
     }
     if variable.size == VariableSize::Array(0) {
         fail(format!("`{name}` has no elements"), "expected at least one");
@@ -72,8 +103,14 @@ fn variable(variable: &Variable, place: Span, errors: &mut Errors) {
     if variable.init.len() > room {
         fail(format!("`{name}` has {room} elements and {} initial values", variable.init.len()), "too many values");
     }
-    if let Some(error) = variable.init.iter().find_map(|value| check_constant(*value, variable.ty).err()) {
-        fail(error.to_string(), "this initial value");
+    let wrong = |value: &Initial| match value {
+        Initial::Value(value) => check_constant(*value, variable.ty).err().map(|error| error.to_string()),
+        Initial::Address { mask: Some(_), .. } => None,
+        Initial::Address { .. } if variable.ty.bits() == 64 && !variable.ty.is_float() => None,
+        Initial::Address { .. } => Some(format!("an address does not fit `{}`: expected 64 bits", variable.ty)),
+    };
+    if let Some(message) = variable.init.iter().find_map(wrong) {
+        fail(message, "this initial value");
     }
 }
 
@@ -116,7 +153,7 @@ fn never_written(name: &str, place: Span) -> Diagnostic {
 /// The registers in operands that are `wanted`, with the operand's number.
 /// An address reads its base, whatever is done to the memory there.
 fn registers(instruction: &Instruction, wanted: fn(&OperandSpec) -> bool, mut found: impl FnMut(RegisterId, usize)) {
-    let operands = instruction.form.operands.all.iter().zip(&instruction.operands).enumerate();
+    let operands = instruction.specified().enumerate();
     for (index, (_, operand)) in operands.filter(|(_, (spec, _))| wanted(spec)) {
         named(operand, &mut |register| found(register, index));
     }
@@ -125,7 +162,7 @@ fn registers(instruction: &Instruction, wanted: fn(&OperandSpec) -> bool, mut fo
 fn named(operand: &Operand, found: &mut impl FnMut(RegisterId)) {
     match operand {
         Operand::Register(id) | Operand::Not(id) => found(*id),
-        Operand::Vector(parts) => parts.iter().for_each(|part| named(part, found)),
+        Operand::Vector(parts) | Operand::Arguments(parts) => parts.iter().for_each(|part| named(part, found)),
         Operand::Pair(first, second) => {
             named(first, found);
             named(second, found);

@@ -2,7 +2,9 @@
 
 use super::{Errors, Site};
 use crate::diagnostic::Diagnostic;
+use crate::ir::{Module, Operand, Tuning};
 use crate::parser::Parsed;
+use crate::special;
 use crate::types::{Target, Version};
 
 /// The first PTX version that knows a target. PTX ISA, "Release notes".
@@ -35,17 +37,39 @@ pub fn module(parsed: &Parsed, errors: &mut Errors) {
     }
 }
 
+/// Directives of clusters and of functions that do not return. PTX ISA, "Cluster Dimension Directives", ".noreturn".
+pub fn tuning(parsed: &Parsed, index: usize, errors: &mut Errors) {
+    let module = &parsed.module;
+    let all = module.functions[index].tuning.iter().zip(&parsed.places.entries[index].tuning);
+    for (tuning, place) in all {
+        let needs = match tuning {
+            Tuning::ExplicitCluster | Tuning::RequiredCluster(_) | Tuning::MaxClusterRank(_) => {
+                (Version { major: 7, minor: 8 }, Target::SM_90)
+            }
+            Tuning::NoReturn => (Version { major: 6, minor: 4 }, Target::SM_30),
+            _ => continue,
+        };
+        if let Some((what, label)) = missing(module, needs) {
+            errors.push(Diagnostic::new(format!("this directive {what}"), *place, label));
+        }
+    }
+}
+
 pub fn instruction(site: &Site, errors: &mut Errors) {
     let form = site.instruction.form;
     let modifiers = form.spelling.needs(&site.instruction.modifiers);
-    let missing = [(form.version, form.target)].into_iter().chain(modifiers).find_map(|needs| missing(site, needs));
+    let special = site.instruction.operands.iter().filter_map(|operand| match operand {
+        Operand::Special(name) => special::needs(name),
+        _ => None,
+    });
+    let needs = [(form.version, form.target)].into_iter().chain(modifiers).chain(special);
+    let missing = { needs }.find_map(|needs| missing(site.module, needs));
     if let Some((what, label)) = missing {
         errors.push(Diagnostic::new(format!("{} {what}", site.mnemonic()), site.spans.head, label));
     }
 }
 
-fn missing(site: &Site, (version, target): (Version, Target)) -> Option<(String, String)> {
-    let module = site.module;
+fn missing(module: &Module, (version, target): (Version, Target)) -> Option<(String, String)> {
     if !module.target.provides(target) {
         let later = if target.specific { "itself" } else { "or later" };
         let what = format!("needs {target} {later}; the module is for {}", module.target);

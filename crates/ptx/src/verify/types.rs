@@ -27,7 +27,8 @@ pub fn fitting(expected: Type, wider: bool) -> String {
 
 /// Types a register may be declared with; the others are of instructions alone. PTX ISA, "Restricted use".
 pub fn is_register_type(ty: Type) -> bool {
-    !matches!(ty, Type::Bf16 | Type::Bf16x2 | Type::Tf32 | Type::E4m3 | Type::E5m2)
+    let narrow = matches!(ty, Type::B1 | Type::U4 | Type::S4 | Type::Bf16 | Type::E4m3 | Type::E5m2);
+    !narrow && (!ty.is_packed() || ty == Type::F16x2)
 }
 
 /// Why a constant may not stand where `expected` is asked for.
@@ -41,7 +42,7 @@ pub enum BadConstant {
     Float(Type),
     #[error("expected a constant of {expected} bits, found one of {found}")]
     Width { expected: u32, found: u32 },
-    /// Constants of 16 bits are not written; of packed types, the bits are.
+    /// Floats of 16 bits and packed values have no constants.
     #[error("`{0}` has no constants")]
     NoConstants(Type),
 }
@@ -52,7 +53,7 @@ pub fn check_constant(constant: Immediate, expected: Type) -> Result<(), BadCons
         Immediate::Integer(_) if matches!(expected, Type::F32 | Type::F64) => {
             return Err(BadConstant::Integer(expected));
         }
-        Immediate::Integer(_) if expected.is_float() && expected.bits() < 32 => {
+        Immediate::Integer(_) if expected.is_packed() || expected.is_float() && expected.bits() < 32 => {
             return Err(BadConstant::NoConstants(expected));
         }
         Immediate::Integer(value) => return check_range(value, expected),
@@ -61,7 +62,7 @@ pub fn check_constant(constant: Immediate, expected: Type) -> Result<(), BadCons
     };
     match expected {
         Type::F32 | Type::F64 => Ok(()),
-        _ if expected.is_float() => Err(BadConstant::NoConstants(expected)),
+        _ if expected.is_float() || expected.is_packed() => Err(BadConstant::NoConstants(expected)),
         _ if !expected.is_untyped() => Err(BadConstant::Float(expected)),
         _ if expected.bits() != found => Err(BadConstant::Width { expected: expected.bits(), found }),
         _ => Ok(()),

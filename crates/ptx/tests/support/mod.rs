@@ -44,13 +44,19 @@ impl Picks {
 /// A module with one entry per list of instructions.
 pub fn module(version: &str, target: &str, entries: &[Vec<String>]) -> String {
     let mut text = format!(".version {version}\n.target {target}\n.address_size 64\n");
-    text += ".global .align 16 .b8 G[64];\n.shared .align 128 .b8 S[1024];\n";
+    text += ".global .align 16 .b8 G[64];\n.shared .align 128 .b8 S[1024];\n.const .align 16 .b8 C[64];\n";
+    text += ".func (.param .b32 result) callee(.param .b64 first, .param .b32 second)\n{\n";
+    text += "    .reg .b32 %r;\n    ld.param.b32 %r, [second];\n    st.param.b32 [result], %r;\n    ret;\n}\n";
     for (index, lines) in entries.iter().enumerate() {
         text += &format!(".visible .entry k{index}(.param .align 16 .b8 parameter[64])\n{{\n");
         for (stem, ty, write) in STEMS {
             text += &format!("    .reg {ty} {stem}<{REGISTERS}>;\n");
             (0..REGISTERS).for_each(|number| text += &format!("    {}\n", write.replace('#', &number.to_string())));
         }
+        text += "    .local .align 16 .b8 L[64];\n    .param .b32 taken;\n    .param .align 16 .b8 given[64];\n";
+        text += "    .param .b64 argument;\n    st.param.b64 [argument], %d0;\n";
+        text +=
+            "type: .callprototype (.param .b32 _) _ (.param .b64 _, .param .b32 _);\ntable: .branchtargets end, end;\n";
         lines.iter().for_each(|line| text += &format!("    {line}\n"));
         text += "end:\n    ret;\n}\n";
     }
@@ -62,11 +68,14 @@ pub fn instruction(op: Op, mnemonic: &str, picks: &mut Picks) -> String {
     let found = candidates(mnemonic).into_iter().find(|(form, _)| form.op == op);
     let (form, modifiers) = found.unwrap_or_else(|| panic!("{mnemonic} is not in the table"));
     let shape = Instruction { guard: None, form, modifiers, operands: vec![] };
-    let optional = form.operands.text().contains("{, ") && picks.one_in(2);
-    let count = form.operands.all.len() - optional as usize;
+    let without = picks.one_in(2);
+    let beside = |spec: &&OperandSpec| spec.beside.is_none_or(|modifier| shape.has(modifier));
+    let specs: Vec<_> = form.operands.all.iter().filter(beside).filter(|spec| !(spec.optional && without)).collect();
     let mut maker = Maker { shape: &shape, picks, split: false };
-    let operands: Vec<String> = form.operands.all[..count].iter().map(|spec| maker.operand(spec)).collect();
-    let guards = ["", "", "", "@%p0 ", "@!%p1 "];
+    let operands: Vec<String> = specs.into_iter().map(|spec| maker.operand(spec)).collect();
+    // Arguments of a call are written whatever happens (ptxas: "Illegal to predicate instruction 'st.param'").
+    let argument = matches!(form.effect, ptx::Effect::Writes) && shape.space() == Some(Space::Parameter);
+    let guards = if argument { [""; 5] } else { ["", "", "", "@%p0 ", "@!%p1 "] };
     format!("{}{mnemonic} {};", picks.of(&guards), operands.join(", "))
 }
 
@@ -82,11 +91,17 @@ impl Maker<'_> {
         match spec.field {
             Field::Value(ty, count) => {
                 let ty = ty.of(self.shape).expect("the mnemonic has the type");
-                let vector = count.of(self.shape) > 1 || self.shape.has("x1");
+                let vector = count.of(self.shape) > 1 || count.is_vector();
                 if vector { self.vector(spec, ty, count.of(self.shape)) } else { self.single(spec, ty) }
             }
             Field::Immediate => self.constant(spec, Type::S32),
+            Field::Label if self.shape.form.name == "CallIndirect" => "type".into(),
+            Field::Label if self.shape.form.name == "BranchTable" => "table".into(),
             Field::Label => "end".into(),
+            Field::Sink => "_".into(),
+            Field::Function => "callee".into(),
+            Field::Arguments if spec.defines => self.picks.of(&["(taken)", "(%r7)"]).to_string(),
+            Field::Arguments => self.picks.of(&["(argument, %r1)", "(%d1, 7)"]).to_string(),
             Field::Address(_) => self.address(spec),
             Field::TensorAddress(count) => {
                 let coordinates: Vec<String> = (0..count.of(self.shape)).map(|n| format!("%r{n}")).collect();
@@ -97,7 +112,9 @@ impl Maker<'_> {
 
     fn vector(&mut self, spec: &OperandSpec, ty: Type, count: u32) -> String {
         let stem = self.stem(ty, false);
-        let constants = !spec.defines && self.shape.form.name.starts_with("Store") && self.picks.one_in(3);
+        let float = ["%f", "%g", "%e"].contains(&stem) && !ty.is_float();
+        let stores = !float && matches!(self.shape.op(), Op::Movement(_));
+        let constants = !spec.defines && stores && self.picks.one_in(3);
         let part = |maker: &mut Self, number: u32| match (number, constants) {
             // ptxas takes no floating-point constant beside integers.
             (1, true) if ty == Type::B32 => "7".into(),
@@ -116,11 +133,17 @@ impl Maker<'_> {
                 _ => {}
             }
         }
+        // ptxas 13 takes `_` for the state of an mbarrier from PTX 7.1 on.
+        let discards = spec.sink && self.shape.form.version > ptx::Version { major: 7, minor: 0 };
+        if discards && spec.second == Second::No && self.picks.one_in(3) {
+            return "_".into();
+        }
         if !spec.defines && self.picks.one_in(3) {
             return self.other(spec, ty);
         }
         let register = format!("{}{}", self.stem(ty, spec.wider), self.picks.below(REGISTERS));
         match spec.second {
+            Second::Yes if spec.sink && self.picks.one_in(2) => "_|%p7".into(),
             Second::Yes => format!("{register}|%p7"),
             Second::Maybe if self.picks.one_in(2) => format!("{register}|{}", self.picks.of(&["%p6", "_"])),
             _ => register,
@@ -143,13 +166,16 @@ impl Maker<'_> {
             return self.picks.of(&["%tid.x", "%laneid", "%lanemask_lt", "%ctaid.z"]).to_string();
         }
         if spec.symbols && integer && ty.bits() == 64 && self.picks.one_in(2) {
-            return if self.shape.has("shared") { "S".into() } else { "G".into() };
+            let space = self.shape.space();
+            let names =
+                [(Space::Shared, "S"), (Space::Constant, "C"), (Space::Local, "L"), (Space::Parameter, "parameter")];
+            return names.into_iter().find(|(one, _)| Some(*one) == space).map_or("G", |(_, name)| name).into();
         }
-        if matches!(ty, Type::F16 | Type::Bf16) {
-            format!("%h{}", self.picks.below(REGISTERS))
-        } else {
-            self.constant(spec, ty)
+        if spec.registers_only || ty.is_packed() || matches!(ty, Type::F16 | Type::Bf16) {
+            let stem = self.stem(ty, false);
+            return format!("{stem}{}", self.picks.below(REGISTERS));
         }
+        if self.shape.form.name == "PolicyOfFraction" { "0.5".into() } else { self.constant(spec, ty) }
     }
 
     fn constant(&mut self, spec: &OperandSpec, ty: Type) -> String {
@@ -158,6 +184,7 @@ impl Maker<'_> {
             Constants::Range(from, to) => {
                 return (from + i128::from(self.picks.below(((to - from) as u64).min(16)))).to_string();
             }
+            Constants::Steps(from, to, _) => return self.picks.of(&[from, to]).to_string(),
             Constants::MultipleOf(factor) => return (factor * i128::from(1 + self.picks.below(4))).to_string(),
             Constants::Any => {}
         }
@@ -176,7 +203,11 @@ impl Maker<'_> {
         let bases: &[&str] = match space {
             Some(Space::Shared) => &["%r0", "%u1", "%d1", "S"],
             Some(Space::Global) => &["%d0", "%ud1", "G"],
+            Some(Space::Parameter) if self.shape.form.name.starts_with("Store") => return "[given+16]".into(),
+            Some(Space::Parameter) if self.shape.has("param::func") => return "[given]".into(),
             Some(Space::Parameter) => return self.picks.of(&["[parameter]", "[parameter+16]", "[%d3]"]).to_string(),
+            Some(Space::Constant) => &["%d0", "%r1", "C"],
+            Some(Space::Local) => &["%d0", "%r1", "L"],
             _ => &["%d0", "%d7", "%ud2"],
         };
         format!("[{}{}]", self.picks.of(bases), self.picks.of(&["", "+16", "+-32", "+48", " + 0"]))
@@ -191,7 +222,7 @@ impl Maker<'_> {
             Type::B16 => &["%h", "%sh", "%e"],
             Type::U16 | Type::S16 => &["%h", "%sh"],
             Type::F16 => &["%h", "%e"],
-            Type::Bf16 => &["%h"],
+            Type::Bf16 | Type::E4m3x2 | Type::E5m2x2 => &["%h"],
             Type::B32 => &["%r", "%u", "%s", "%f"],
             Type::U32 | Type::S32 => &["%r", "%u", "%s"],
             Type::F32 => &["%r", "%f"],

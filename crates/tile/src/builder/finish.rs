@@ -34,7 +34,7 @@ pub(crate) fn finish(name: &str, mut builder: Builder) -> Module {
     names.sort();
     let function = Function {
         name: name.into(),
-        visible: true,
+        linkage: ptx::Linkage::Visible,
         tuning: tuning(&builder),
         parameters: builder.parameters,
         registers: registers.all,
@@ -44,7 +44,7 @@ pub(crate) fn finish(name: &str, mut builder: Builder) -> Module {
         ..Function::default()
     };
     let files = (1..).zip(body.files).collect();
-    Module { version, target: builder.options.target, files, variables, functions: vec![function] }
+    Module { files, variables, functions: vec![function], ..Module::new(version, builder.options.target) }
 }
 
 fn tuning(builder: &Builder) -> Vec<Tuning> {
@@ -62,6 +62,7 @@ fn shared_variable() -> ptx::Variable {
         size: ptx::VariableSize::Dynamic,
         init: vec![],
         scope: ptx::ScopeId(0),
+        linkage: ptx::Linkage::Extern,
     }
 }
 

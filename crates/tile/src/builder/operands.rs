@@ -21,7 +21,7 @@ pub fn renumber(operands: &mut [Operand], change: &mut dyn FnMut(&mut ptx::Regis
         match operand {
             Operand::Register(id) | Operand::Not(id) => change(id),
             Operand::Address(address) => renumber_address(address, change),
-            Operand::Vector(parts) => renumber(parts, change),
+            Operand::Vector(parts) | Operand::Arguments(parts) => renumber(parts, change),
             Operand::TensorAddress(address, parts) => {
                 renumber_address(address, change);
                 renumber(parts, change);
