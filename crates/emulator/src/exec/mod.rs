@@ -9,6 +9,7 @@ mod compare;
 mod control;
 mod convert;
 mod float;
+mod half;
 mod integer;
 mod matrix;
 mod movement;
@@ -26,6 +27,7 @@ use ptx::{Instruction, Op, RegisterId};
 pub enum Lanewise {
     Integer(integer::Lane),
     Float(float::Lane),
+    Half(half::Lane),
     Compare(compare::Lane),
     Convert(convert::Lane),
     /// The result is the operand.
@@ -37,6 +39,7 @@ impl Lanewise {
         match self {
             Lanewise::Integer(lane) => lane.evaluate(operands),
             Lanewise::Float(lane) => lane.evaluate(operands),
+            Lanewise::Half(lane) => lane.evaluate(operands),
             Lanewise::Compare(lane) => lane.evaluate(operands),
             Lanewise::Convert(lane) => lane.evaluate(operands),
             Lanewise::Copy => operands[0],
@@ -116,6 +119,7 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
     match instruction.op() {
         Op::Integer(op) => integer::decode(op, instruction, decoder).map(Action::Compute),
         Op::Float(op) => float::decode(op, instruction, decoder).map(Action::Compute),
+        Op::Half(op) => half::decode(op, instruction, decoder).map(Action::Compute),
         Op::Compare(op) => compare::decode(op, instruction, decoder).map(Action::Compute),
         Op::Convert(op) => convert::decode(op, instruction, decoder).map(Action::Compute),
         Op::Movement(op) => movement::decode(op, instruction, decoder),
@@ -124,8 +128,7 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
         Op::AsyncCopy(op) => async_copy::decode(op, instruction, decoder).map(Action::Copy),
         Op::Barrier(op) => barrier::decode(op, instruction, decoder).map(Action::Barrier),
         Op::Control(op) => control::decode(op, at, decoder).map(Action::Control),
-        Op::Half(_)
-        | Op::Atomic(_)
+        Op::Atomic(_)
         | Op::Fence(_)
         | Op::Wmma(_)
         | Op::Wgmma(_)

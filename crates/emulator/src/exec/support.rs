@@ -1,6 +1,6 @@
 //! What of the table runs. The rest is known, and refused with its name.
 
-use ptx::forms::{AsyncCopy, Barrier, Compare, Control, Convert, Float, Integer, Matrix, Movement, Warp};
+use ptx::forms::{AsyncCopy, Barrier, Compare, Control, Float, Integer, Matrix, Movement, Warp};
 use ptx::{Instruction, Op};
 
 /// Does the emulator execute this operation?
@@ -29,25 +29,7 @@ pub fn executes(op: Op) -> bool {
                 | Integer::BitFieldExtract
                 | Integer::CountOnes
         ),
-        Op::Float(op) => matches!(
-            op,
-            Float::Add
-                | Float::Subtract
-                | Float::Multiply
-                | Float::FusedMultiplyAdd
-                | Float::Divide
-                | Float::DivideFull
-                | Float::Minimum
-                | Float::Maximum
-                | Float::Negate
-                | Float::Absolute
-                | Float::PowerOfTwo
-                | Float::LogarithmOfTwo
-                | Float::Reciprocal
-                | Float::ReciprocalExact
-                | Float::SquareRoot
-                | Float::ReciprocalRoot
-        ),
+        Op::Float(op) => !matches!(op, Float::ReciprocalDoubleApproximate | Float::ReciprocalRootDouble),
         Op::Compare(op) => matches!(op, Compare::SetPredicate | Compare::SetCombined | Compare::Select),
         Op::Movement(op) => matches!(
             op,
@@ -59,17 +41,6 @@ pub fn executes(op: Op) -> bool {
                 | Movement::Store
                 | Movement::StoreVolatile
         ),
-        Op::Convert(op) => matches!(
-            op,
-            Convert::Integer
-                | Convert::ToFloat
-                | Convert::ToInteger
-                | Convert::Widen
-                | Convert::WidenBrain16
-                | Convert::Narrow
-                | Convert::NarrowBrain16
-                | Convert::NarrowPair
-        ),
         Op::Warp(op) => matches!(op, Warp::Shuffle | Warp::Vote | Warp::Ballot | Warp::ActiveMask | Warp::Synchronise),
         Op::Matrix(op) => matches!(op, Matrix::LoadMatrix | Matrix::Multiply16 | Matrix::MultiplyBrain16),
         Op::AsyncCopy(op) => matches!(
@@ -78,8 +49,8 @@ pub fn executes(op: Op) -> bool {
         ),
         Op::Barrier(op) => matches!(op, Barrier::Synchronise | Barrier::SynchroniseAligned | Barrier::Arrive),
         Op::Control(op) => matches!(op, Control::Branch | Control::Return | Control::Exit | Control::Trap),
-        Op::Half(_)
-        | Op::Atomic(_)
+        Op::Half(_) | Op::Convert(_) => true,
+        Op::Atomic(_)
         | Op::Fence(_)
         | Op::Wmma(_)
         | Op::Wgmma(_)
@@ -97,12 +68,7 @@ pub fn unknown_modifier(instruction: &Instruction) -> Option<&'static str> {
 
 fn beyond(op: Op) -> &'static str {
     match op {
-        Op::Float(Float::Divide | Float::ReciprocalExact | Float::SquareRoot) => "ftz rz rm rp",
-        Op::Float(_) => "sat rz rm rp NaN xorsign abs",
         Op::Compare(Compare::SetPredicate | Compare::SetCombined) => "f64",
-        Op::Convert(Convert::Widen) => "sat ftz",
-        Op::Convert(Convert::ToFloat) => "rz rm rp sat u8 s8 u16 s16 u64 s64",
-        Op::Convert(Convert::ToInteger) => "sat u8 s8 u16 s16 u64 s64",
         Op::Movement(_) => "const local shared::cluster param::func",
         Op::AsyncCopy(_) => "L2::cache_hint",
         _ => "",
