@@ -63,10 +63,7 @@ impl Lane {
     }
 
     fn chosen(self, a: u16, b: u16, choose: fn(u32, u32, NanOperand) -> u32) -> u16 {
-        let plain = |a, b| choose(a, b, self.nan);
-        if self.product_sign {
-            return half::select(a, b, self.mode, |a, b| arithmetic::with_product_sign(a, b, plain));
-        }
-        half::select(a, b, self.mode, plain)
+        let plain = |a, b| half::select(a, b, self.mode, |a, b| choose(a, b, self.nan));
+        if self.product_sign { half::with_product_sign(a, b, plain) } else { plain(a, b) }
     }
 }

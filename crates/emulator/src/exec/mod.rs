@@ -5,14 +5,17 @@
 mod access;
 mod async_copy;
 mod barrier;
+mod bits;
 mod compare;
 mod control;
 mod convert;
+mod extended;
 mod float;
 mod half;
 mod integer;
 mod matrix;
 mod movement;
+mod packed;
 mod support;
 mod warp;
 
@@ -82,6 +85,7 @@ pub enum Action {
     /// Labels and directives.
     Nothing,
     Compute(Compute),
+    Extended(extended::Extended),
     Movement(movement::Transfer),
     Warp(warp::Exchange),
     Matrix(matrix::Fragmented),
@@ -117,6 +121,7 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
         return Err(format!("`.{modifier}`"));
     }
     match instruction.op() {
+        Op::Integer(op) if extended::covers(op) => extended::decode(op, instruction, decoder).map(Action::Extended),
         Op::Integer(op) => integer::decode(op, instruction, decoder).map(Action::Compute),
         Op::Float(op) => float::decode(op, instruction, decoder).map(Action::Compute),
         Op::Half(op) => half::decode(op, instruction, decoder).map(Action::Compute),
@@ -146,6 +151,7 @@ pub fn execute(block: &mut Block, at: At, action: &Action) -> Next {
             compute.execute(block, at);
             Next::Following
         }
+        Action::Extended(extended) => extended::execute(block, at, extended),
         Action::Movement(transfer) => movement::execute(block, at, transfer),
         Action::Warp(exchange) => warp::execute(block, at, exchange),
         Action::Matrix(fragmented) => matrix::execute(block, at, fragmented),

@@ -1,36 +1,12 @@
 //! What of the table runs. The rest is known, and refused with its name.
 
-use ptx::forms::{AsyncCopy, Barrier, Compare, Control, Float, Integer, Matrix, Movement, Warp};
+use ptx::forms::{AsyncCopy, Barrier, Control, Float, Matrix, Movement, Warp};
 use ptx::{Instruction, Op};
 
 /// Does the emulator execute this operation?
 pub fn executes(op: Op) -> bool {
     match op {
-        Op::Integer(op) => matches!(
-            op,
-            Integer::Add
-                | Integer::Subtract
-                | Integer::MultiplyLow
-                | Integer::MultiplyHigh
-                | Integer::MultiplyWide
-                | Integer::MultiplyAddLow
-                | Integer::MultiplyAddWide
-                | Integer::Divide
-                | Integer::Remainder
-                | Integer::Minimum
-                | Integer::Maximum
-                | Integer::Negate
-                | Integer::And
-                | Integer::Or
-                | Integer::Xor
-                | Integer::Not
-                | Integer::ShiftLeft
-                | Integer::ShiftRight
-                | Integer::BitFieldExtract
-                | Integer::CountOnes
-        ),
         Op::Float(op) => !matches!(op, Float::ReciprocalDoubleApproximate | Float::ReciprocalRootDouble),
-        Op::Compare(op) => matches!(op, Compare::SetPredicate | Compare::SetCombined | Compare::Select),
         Op::Movement(op) => matches!(
             op,
             Movement::Move
@@ -38,6 +14,12 @@ pub fn executes(op: Op) -> bool {
                 | Movement::ToGeneric
                 | Movement::Load
                 | Movement::LoadVolatile
+                | Movement::LoadUniform
+                | Movement::IsSpace
+                | Movement::Prefetch
+                | Movement::PrefetchKept
+                | Movement::PrefetchUniform
+                | Movement::PolicyOfFraction
                 | Movement::Store
                 | Movement::StoreVolatile
         ),
@@ -49,7 +31,7 @@ pub fn executes(op: Op) -> bool {
         ),
         Op::Barrier(op) => matches!(op, Barrier::Synchronise | Barrier::SynchroniseAligned | Barrier::Arrive),
         Op::Control(op) => matches!(op, Control::Branch | Control::Return | Control::Exit | Control::Trap),
-        Op::Half(_) | Op::Convert(_) => true,
+        Op::Integer(_) | Op::Half(_) | Op::Compare(_) | Op::Convert(_) => true,
         Op::Atomic(_)
         | Op::Fence(_)
         | Op::Wmma(_)
@@ -68,7 +50,8 @@ pub fn unknown_modifier(instruction: &Instruction) -> Option<&'static str> {
 
 fn beyond(op: Op) -> &'static str {
     match op {
-        Op::Compare(Compare::SetPredicate | Compare::SetCombined) => "f64",
+        Op::Movement(Movement::Prefetch) => "",
+        Op::Movement(Movement::IsSpace) => "const local param param::entry shared::cluster",
         Op::Movement(_) => "const local shared::cluster param::func",
         Op::AsyncCopy(_) => "L2::cache_hint",
         _ => "",
@@ -81,7 +64,10 @@ pub fn knows_special(name: &str) -> bool {
     match component {
         "" => {
             stem.starts_with("%lanemask_")
-                || ["%laneid", "%warpid", "%nwarpid", "%dynamic_smem_size", "%total_smem_size"].contains(&stem)
+                || stem.starts_with("%clock")
+                || stem.starts_with("%globaltimer")
+                || ["%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid", "%gridid"].contains(&stem)
+                || ["%dynamic_smem_size", "%total_smem_size", "%aggr_smem_size"].contains(&stem)
         }
         _ => ["%tid", "%ntid", "%ctaid", "%nctaid"].contains(&stem),
     }

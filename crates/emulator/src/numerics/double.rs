@@ -12,6 +12,8 @@ pub const NAN_64: u64 = 0xfff8_0000_0000_0000;
 
 /// Where the top bit of an exact significand stands: a sum of two still fits.
 const TOP: i32 = 125;
+/// The exponent of zero: less than any other, and sums of it do not overflow.
+const BELOW_ALL: i32 = -1_000_000;
 
 /// A finite number: `significand * 2^(exponent - TOP)`, the significand zero or in [2^TOP, 2^(TOP + 1)). What did not
 /// fit has set the lowest bit, so that no later rounding, to far fewer bits, can take the value for an exact one.
@@ -26,7 +28,7 @@ impl Exact {
     /// `significand * 2^lowest`.
     fn new(negative: bool, significand: u128, lowest: i32) -> Exact {
         if significand == 0 {
-            return Exact { negative, significand, exponent: i32::MIN / 2 };
+            return Exact { negative, significand, exponent: BELOW_ALL };
         }
         let shift = significand.leading_zeros() as i32 - (127 - TOP);
         let exponent = lowest - shift + TOP;

@@ -36,11 +36,12 @@ impl Mode {
         if self.format == Format::BF16 { bf16_to_f32(bits) } else { f16_to_f32(bits) }
     }
 
-    fn operand(self, bits: u16) -> f64 {
+    /// The value of an operand, flushed if the mode flushes.
+    pub fn operand(self, bits: u16) -> f64 {
         f64::from(f32::from_bits(self.single(self.flushed(bits))))
     }
 
-    pub fn flushed(self, bits: u16) -> u16 {
+    fn flushed(self, bits: u16) -> u16 {
         let subnormal = bits & self.format.infinity() as u16 == 0;
         if self.flush && subnormal { bits & SIGN } else { bits }
     }
@@ -111,6 +112,12 @@ pub fn absolute(a: u16, mode: Mode) -> u16 {
 pub fn select(a: u16, b: u16, mode: Mode, choose: impl Fn(u32, u32) -> u32) -> u16 {
     let chosen = choose(mode.single(mode.flushed(a)), mode.single(mode.flushed(b)));
     mode.format.round(f64::from(f32::from_bits(chosen)), Rounding::Nearest) as u16
+}
+
+/// `.xorsign.abs` of `min` and `max`: chooses among the magnitudes, with the product's sign.
+pub fn with_product_sign(a: u16, b: u16, choose: impl Fn(u16, u16) -> u16) -> u16 {
+    let chosen = choose(a & !SIGN, b & !SIGN);
+    if chosen == NAN_16 { chosen } else { chosen | (a ^ b) & SIGN }
 }
 
 /// `ex2.approx`
