@@ -2,7 +2,7 @@
 
 use super::{Compute, Lanewise};
 use crate::machine::{Decoder, Why, truncate};
-use crate::numerics::arithmetic;
+use crate::numerics::{arithmetic, half};
 use ptx::forms::Compare;
 use ptx::{Instruction, Type};
 use std::cmp::Ordering;
@@ -12,6 +12,9 @@ pub struct Lane {
     op: Compare,
     relation: &'static str,
     combine: Option<&'static str>,
+    /// The type of the result of `set`, which has two.
+    to: Type,
+    /// The type that is compared.
     ty: Type,
     flush: bool,
 }
@@ -20,40 +23,79 @@ pub fn decode(op: Compare, instruction: &Instruction, decoder: &Decoder) -> Resu
     // The relation is the first slot of `setp`; `selp` has none.
     let relation = instruction.modifiers.first().copied().flatten().unwrap_or_default();
     let combine = instruction.choice(&["and", "or", "xor"]);
-    let ty = instruction.ty().unwrap_or(Type::B32);
-    let lane = Lane { op, relation, combine, ty, flush: instruction.has("ftz") };
+    let to = instruction.ty().unwrap_or(Type::B32);
+    let ty = instruction.types().last().unwrap_or(to);
+    let lane = Lane { op, relation, combine, to, ty, flush: instruction.has("ftz") };
     decoder.compute(instruction, Lanewise::Compare(lane))
 }
 
 impl Lane {
     pub fn evaluate(self, [a, b, c]: [u64; 3]) -> u64 {
         match self.op {
-            Compare::Select => return if c & 1 == 1 { a } else { b },
-            Compare::SetPredicate | Compare::SetCombined => {}
-            // Refused by `decode`.
+            Compare::Select => {
+                if c & 1 == 1 {
+                    a
+                } else {
+                    b
+                }
+            }
+            Compare::SelectBySign => {
+                if c as i32 >= 0 {
+                    a
+                } else {
+                    b
+                }
+            }
+            Compare::SelectByFloatSign => {
+                if self.single(c) >= 0.0 {
+                    a
+                } else {
+                    b
+                }
+            }
+            Compare::SetPredicate
+            | Compare::SetCombined
+            | Compare::SetHalf
+            | Compare::SetHalfCombined
+            | Compare::SetHalves
+            | Compare::SetBrain16
+            | Compare::SetBrain16Combined
+            | Compare::SetBrain16s => self.combined(self.holds(a, b), c),
             Compare::MaskFloats
             | Compare::MaskDoubles
             | Compare::MaskSigned
             | Compare::MaskUnsigned
             | Compare::MaskBits
             | Compare::MaskHalf
-            | Compare::MaskHalves
-            | Compare::MaskBrain16
-            | Compare::MaskBrain16s
-            | Compare::SetHalf
-            | Compare::SetHalfCombined
-            | Compare::SetHalves
-            | Compare::SetBrain16
-            | Compare::SetBrain16Combined
-            | Compare::SetBrain16s
-            | Compare::SelectBySign
-            | Compare::SelectByFloatSign => return 0,
+            | Compare::MaskBrain16 => self.mask(self.holds(a, b), self.to),
+            Compare::MaskHalves => self.mask_halves(a, b, Type::F16),
+            Compare::MaskBrain16s => self.mask_halves(a, b, Type::Bf16),
         }
-        self.combined(self.holds(a, b), c)
     }
 
-    /// The second result of `setp`: the comparison is negated before it is combined, not after.
+    /// What `set` gives where the relation holds: one of a float, all ones of an integer.
+    fn mask(self, holds: bool, to: Type) -> u64 {
+        match to {
+            _ if !holds => 0,
+            Type::F32 => 0x3f80_0000,
+            Type::F16 => 0x3c00,
+            Type::Bf16 => 0x3f80,
+            _ => truncate(u64::MAX, to.bits()),
+        }
+    }
+
+    fn mask_halves(self, a: u64, b: u64, float: Type) -> u64 {
+        let to = if self.to.is_float() { float } else { Type::U16 };
+        let one = |shift: u32| self.mask(self.holds(a >> shift, b >> shift), to) << shift;
+        one(0) | one(16)
+    }
+
+    /// The second result of `setp`: the comparison is negated before it is combined, not after. Of halves, it is the
+    /// comparison of the high ones.
     pub fn complement(self, [a, b, c]: [u64; 3]) -> u64 {
+        if matches!(self.op, Compare::SetHalves | Compare::SetBrain16s) {
+            return u64::from(self.holds(a >> 16, b >> 16));
+        }
         self.combined(!self.holds(a, b), c)
     }
 
@@ -91,16 +133,31 @@ impl Lane {
 
     /// None when an operand is NaN.
     fn order(self, a: u64, b: u64) -> Option<Ordering> {
-        let [x, y] = [a, b].map(|value| truncate(value, self.ty.bits()));
-        if self.ty == Type::F32 {
-            let float =
-                |bits: u64| f32::from_bits(if self.flush { arithmetic::flush(bits as u32) } else { bits as u32 });
-            return float(x).partial_cmp(&float(y));
+        if let Some([x, y]) = self.floats(a, b) {
+            return x.partial_cmp(&y);
         }
+        let [x, y] = [a, b].map(|value| truncate(value, self.ty.bits()));
         if self.ty.is_signed() {
             let sign = 1 << (self.ty.bits() - 1);
             return Some((x ^ sign).cmp(&(y ^ sign)));
         }
         Some(x.cmp(&y))
+    }
+
+    /// The operands, if they are floats.
+    fn floats(self, a: u64, b: u64) -> Option<[f64; 2]> {
+        let format = if matches!(self.ty, Type::Bf16 | Type::Bf16x2) { half::Mode::BF16 } else { half::Mode::F16 };
+        let mode = half::Mode { flush: self.flush, ..format };
+        let float = |bits: u64| match self.ty {
+            Type::F64 => Some(f64::from_bits(bits)),
+            Type::F32 => Some(f64::from(self.single(bits))),
+            Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2 => Some(mode.operand(bits as u16)),
+            _ => None,
+        };
+        Some([float(a)?, float(b)?])
+    }
+
+    fn single(self, bits: u64) -> f32 {
+        f32::from_bits(if self.flush { arithmetic::flush(bits as u32) } else { bits as u32 })
     }
 }

@@ -2,8 +2,11 @@
 
 use super::{Compute, Lanewise};
 use crate::machine::{Decoder, Why, truncate};
-use crate::numerics::format::Rounding;
-use crate::numerics::{arithmetic, convert};
+use crate::numerics::arithmetic::{self, Mode};
+use crate::numerics::convert::{self, Integers};
+use crate::numerics::double::Exact;
+use crate::numerics::format::{Format, Rounding};
+use crate::numerics::half::{self, on_halves};
 use ptx::forms::Convert;
 use ptx::{Instruction, Operand, Type};
 
@@ -12,8 +15,13 @@ pub struct Lane {
     op: Convert,
     to: Type,
     from: Type,
-    rounding: Rounding,
+    /// None: the mnemonic has no rounding.
+    rounding: Option<Rounding>,
     flush: bool,
+    saturate: bool,
+    /// `.satfinite`, for the conversion that may go without.
+    finite: bool,
+    relu: bool,
     /// Bits of the destination register, which may be wider than the type.
     width: u32,
 }
@@ -22,41 +30,40 @@ pub fn decode(op: Convert, instruction: &Instruction, decoder: &Decoder) -> Resu
     let mut types = instruction.types();
     let to = types.next().unwrap_or(Type::B32);
     let from = types.next().unwrap_or(to);
-    let rounding = match instruction.choice(&["rn", "rni", "rz", "rzi", "rm", "rmi", "rp", "rpi"]) {
-        Some("rz" | "rzi") => Rounding::Zero,
-        Some("rm" | "rmi") => Rounding::Down,
-        Some("rp" | "rpi") => Rounding::Up,
-        _ => Rounding::Nearest,
-    };
     let width = match instruction.operands[0] {
         Operand::Register(register) => decoder.bits(register),
         _ => to.bits(),
     };
-    let lane = Lane { op, to, from, rounding, flush: instruction.has("ftz"), width };
+    let lane = Lane {
+        op,
+        to,
+        from,
+        rounding: rounding(instruction),
+        flush: instruction.has("ftz"),
+        saturate: instruction.has("sat"),
+        finite: instruction.has("satfinite"),
+        relu: instruction.has("relu"),
+        width,
+    };
     decoder.compute(instruction, Lanewise::Convert(lane))
 }
 
+/// The rounding in a mnemonic.
+pub fn rounding(instruction: &Instruction) -> Option<Rounding> {
+    Some(match instruction.choice(&["rn", "rni", "rz", "rzi", "rm", "rmi", "rp", "rpi"])? {
+        "rz" | "rzi" => Rounding::Zero,
+        "rm" | "rmi" => Rounding::Down,
+        "rp" | "rpi" => Rounding::Up,
+        _ => Rounding::Nearest,
+    })
+}
+
 impl Lane {
-    pub fn evaluate(self, [a, b, _]: [u64; 3]) -> u64 {
+    pub fn evaluate(self, [a, b, c]: [u64; 3]) -> u64 {
         let (x, y) = (a as u32, b as u32);
+        let rounding = self.rounding();
         match self.op {
             Convert::Integer => self.integer(a),
-            Convert::ToFloat if self.from == Type::S32 => u64::from(convert::s32_to_f32(x as i32)),
-            Convert::ToFloat => u64::from(convert::u32_to_f32(x)),
-            Convert::ToInteger => {
-                let x = if self.flush { arithmetic::flush(x) } else { x };
-                match self.to {
-                    Type::S32 => u64::from(convert::f32_to_s32(x, self.rounding) as u32),
-                    _ => u64::from(convert::f32_to_u32(x, self.rounding)),
-                }
-            }
-            Convert::WidenBrain16 => u64::from(convert::bf16_to_f32(a as u16)),
-            Convert::Widen => u64::from(convert::f16_to_f32(a as u16)),
-            Convert::NarrowBrain16 => u64::from(convert::f32_to_bf16(x, self.rounding)),
-            Convert::Narrow => u64::from(convert::f32_to_f16(x, self.rounding)),
-            Convert::NarrowPair if self.to == Type::Bf16x2 => u64::from(convert::f32_to_bf16x2(x, y, self.rounding)),
-            Convert::NarrowPair => u64::from(convert::f32_to_f16x2(x, y, self.rounding)),
-            // Refused by `decode`.
             Convert::SaturateToU8
             | Convert::SaturateToS8
             | Convert::SaturateToU16
@@ -64,32 +71,42 @@ impl Lane {
             | Convert::SaturateToU32
             | Convert::SaturateToS32
             | Convert::SaturateToU64
-            | Convert::SaturateToS64
-            | Convert::ToDouble
-            | Convert::ToHalf
-            | Convert::DoubleToInteger
-            | Convert::HalfToInteger
-            | Convert::RoundToIntegral
-            | Convert::RoundDoubleToIntegral
-            | Convert::RoundHalfToIntegral
-            | Convert::WidenToDouble
-            | Convert::NarrowToFloat
-            | Convert::WidenHalfToDouble
+            | Convert::SaturateToS64 => self.register(integers(self.to).clamp(self.operand(a))),
+            Convert::ToFloat => self.single(Format::F32.round(convert::integer_to_odd(self.operand(a)), rounding)),
+            Convert::ToDouble => self.double(Exact::integer(self.operand(a)).round(rounding)),
+            Convert::ToHalf => self.half(convert::integer_to_odd(self.operand(a))),
+            Convert::ToInteger | Convert::DoubleToInteger | Convert::HalfToInteger => self.to_integer(self.float(a)),
+            Convert::RoundToIntegral => self.integral_single(x),
+            Convert::RoundDoubleToIntegral => self.integral_double(a),
+            Convert::RoundHalfToIntegral => self.integral_half(a as u16),
+            Convert::WidenToDouble => self.double(convert::f32_to_f64(self.flushed(x))),
+            Convert::WidenHalfToDouble => self.double(convert::f32_to_f64(convert::f16_to_f32(a as u16))),
+            Convert::NarrowToFloat => self.single(convert::f64_to_f32(a, Mode { rounding, flush: self.flush })),
+            Convert::Widen => self.single(convert::f16_to_f32(a as u16)),
+            Convert::WidenBrain16 => u64::from(convert::bf16_to_f32(a as u16)),
+            Convert::Narrow
             | Convert::NarrowHalf
             | Convert::NarrowHalfFlushed
             | Convert::NarrowHalfSaturated
             | Convert::NarrowHalfRelu
-            | Convert::NarrowDoubleToHalf
-            | Convert::NarrowBrain16Relu
-            | Convert::NarrowPairRelu
-            | Convert::NarrowTensor32
-            | Convert::NarrowTensor32Rounded
-            | Convert::NarrowPairTo8
-            | Convert::NarrowHalvesTo8
-            | Convert::WidenFrom8
-            | Convert::Pack
-            | Convert::PackBytes => 0,
+            | Convert::NarrowDoubleToHalf => self.half(self.float(a)),
+            Convert::NarrowBrain16 | Convert::NarrowBrain16Relu => {
+                u64::from(convert::f32_to_bf16(self.without_negatives(x), rounding))
+            }
+            Convert::NarrowPair | Convert::NarrowPairRelu => self.pair(x, y),
+            Convert::NarrowTensor32 => u64::from(convert::f32_to_tf32_away(x, self.finite)),
+            Convert::NarrowTensor32Rounded => u64::from(convert::f32_to_tf32(self.without_negatives(x), rounding)),
+            Convert::NarrowPairTo8 => self.pair_of_bytes(x, y),
+            Convert::NarrowHalvesTo8 => {
+                self.pair_of_bytes(convert::f16_to_f32((x >> 16) as u16), convert::f16_to_f32(x as u16))
+            }
+            Convert::WidenFrom8 => self.from_bytes(a as u16),
+            Convert::Pack | Convert::PackBytes => self.pack(x, y, c as u32),
         }
+    }
+
+    fn rounding(self) -> Rounding {
+        self.rounding.unwrap_or(Rounding::Nearest)
     }
 
     /// Cuts to the narrower type, extends with the sign of the source type, and again to the register's width.
@@ -97,6 +114,131 @@ impl Lane {
         let value = sign_extend(truncate(a, self.from.bits()), self.from);
         truncate(sign_extend(truncate(value, self.to.bits()), self.to), self.width)
     }
+
+    /// The integer operand.
+    fn operand(self, a: u64) -> i128 {
+        let value = sign_extend(truncate(a, self.from.bits()), self.from);
+        if self.from.is_signed() { i128::from(value as i64) } else { i128::from(value) }
+    }
+
+    /// An integer result; signed ones fill a wider register with their sign.
+    fn register(self, value: i128) -> u64 {
+        truncate(value as u64, self.width)
+    }
+
+    fn flushed(self, bits: u32) -> u32 {
+        if self.flush { arithmetic::flush(bits) } else { bits }
+    }
+
+    fn without_negatives(self, bits: u32) -> u32 {
+        if self.relu { half::relu(bits) } else { bits }
+    }
+
+    /// The float operand.
+    fn float(self, a: u64) -> f64 {
+        let single = |bits| f64::from(f32::from_bits(self.without_negatives(self.flushed(bits))));
+        match self.from {
+            Type::F64 => f64::from_bits(a),
+            Type::F16 => single(convert::f16_to_f32(a as u16)),
+            _ => single(a as u32),
+        }
+    }
+
+    fn to_integer(self, value: f64) -> u64 {
+        let wide = self.from == Type::F64 || self.to.bits() == 64;
+        self.register(convert::to_integer(value, self.rounding(), integers(self.to), wide))
+    }
+
+    fn single(self, bits: u32) -> u64 {
+        u64::from(if self.saturate { arithmetic::saturate(bits) } else { bits })
+    }
+
+    fn double(self, bits: u64) -> u64 {
+        let value = f64::from_bits(bits);
+        match self.saturate {
+            true if value > 0.0 => value.min(1.0).to_bits(),
+            true => 0,
+            false => bits,
+        }
+    }
+
+    fn half(self, value: f64) -> u64 {
+        let value = match self.saturate {
+            true if value > 0.0 => value.min(1.0),
+            true => 0.0,
+            false => value,
+        };
+        u64::from(Format::F16.round(value, self.rounding()))
+    }
+
+    /// A conversion to its own type without a rounding only flushes and saturates.
+    fn integral_single(self, bits: u32) -> u64 {
+        let bits = self.flushed(bits);
+        match self.rounding {
+            Some(rounding) => {
+                let integral = convert::to_integral(f64::from(f32::from_bits(bits)), rounding);
+                self.single(Format::F32.round(integral, rounding))
+            }
+            None => self.single(bits),
+        }
+    }
+
+    fn integral_double(self, bits: u64) -> u64 {
+        match self.rounding {
+            Some(rounding) if !f64::from_bits(bits).is_nan() => {
+                self.double(convert::to_integral(f64::from_bits(bits), rounding).to_bits())
+            }
+            _ => self.double(bits),
+        }
+    }
+
+    fn integral_half(self, bits: u16) -> u64 {
+        let value = f64::from(f32::from_bits(convert::f16_to_f32(bits)));
+        match self.rounding {
+            Some(rounding) => self.half(convert::to_integral(value, rounding)),
+            None if self.saturate => self.half(value),
+            None => u64::from(bits),
+        }
+    }
+
+    /// The first operand is the high half.
+    fn pair(self, high: u32, low: u32) -> u64 {
+        let (high, low) = (self.without_negatives(high), self.without_negatives(low));
+        u64::from(match self.to {
+            Type::Bf16x2 => convert::f32_to_bf16x2(high, low, self.rounding()),
+            _ => convert::f32_to_f16x2(high, low, self.rounding()),
+        })
+    }
+
+    fn pair_of_bytes(self, high: u32, low: u32) -> u64 {
+        let format = if self.to == Type::E4m3x2 { Format::E4M3 } else { Format::E5M2 };
+        let [high, low] = [high, low].map(|bits| convert::f32_to_8(self.without_negatives(bits), format));
+        u64::from(high) << 8 | u64::from(low)
+    }
+
+    fn from_bytes(self, bytes: u16) -> u64 {
+        let format = if self.from == Type::E4m3x2 { Format::E4M3 } else { Format::E5M2 };
+        let halves = u32::from(bytes >> 8) << 16 | u32::from(bytes & 0xff);
+        u64::from(on_halves([halves], |[byte]| {
+            let half = convert::f8_to_f16(byte as u8, format);
+            let negative = half & 0x8000 != 0;
+            if self.relu && negative { 0 } else { half }
+        }))
+    }
+
+    /// `cvt.pack`: two saturated integers, the first above the second; behind bytes comes what was there.
+    fn pack(self, a: u32, b: u32, c: u32) -> u64 {
+        let bits = self.to.bits();
+        let [high, low] = [a, b].map(|value| {
+            let clamped = integers(self.to).clamp(i128::from(value as i32));
+            truncate(clamped as u64, bits)
+        });
+        truncate(u64::from(c) << (2 * bits) | high << bits | low, 32)
+    }
+}
+
+fn integers(ty: Type) -> Integers {
+    Integers { bits: ty.bits(), signed: ty.is_signed() }
 }
 
 fn sign_extend(value: u64, ty: Type) -> u64 {

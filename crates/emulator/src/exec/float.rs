@@ -1,58 +1,117 @@
-//! f32 arithmetic, to the bit of an H200.
+//! f32 and f64 arithmetic, to the bit of an H200.
 
+use super::convert::rounding;
 use super::{Compute, Lanewise};
 use crate::machine::{Decoder, Why};
 use crate::numerics::arithmetic::{self, Mode, NanOperand};
-use crate::numerics::special;
-use ptx::Instruction;
+use crate::numerics::format::Rounding;
+use crate::numerics::{double, special};
 use ptx::forms::Float;
+use ptx::{Instruction, Type};
+use std::num::FpCategory;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Lane {
     op: Float,
-    flush: bool,
+    ty: Type,
+    mode: Mode,
+    saturate: bool,
+    nan: NanOperand,
+    /// `.xorsign.abs`
+    product_sign: bool,
+    property: Property,
+}
+
+/// What `testp` asks.
+#[derive(Clone, Copy, Debug)]
+enum Property {
+    Finite,
+    Infinite,
+    Number,
+    NotANumber,
+    Normal,
+    Subnormal,
 }
 
 pub fn decode(op: Float, instruction: &Instruction, decoder: &Decoder) -> Result<Compute, Why> {
-    decoder.compute(instruction, Lanewise::Float(Lane { op, flush: instruction.has("ftz") }))
+    let rounding = rounding(instruction).unwrap_or(Rounding::Nearest);
+    let lane = Lane {
+        op,
+        ty: instruction.ty().unwrap_or(Type::F32),
+        mode: Mode { rounding, flush: instruction.has("ftz") },
+        saturate: instruction.has("sat"),
+        nan: if instruction.has("NaN") { NanOperand::Kept } else { NanOperand::Ignored },
+        product_sign: instruction.has("xorsign"),
+        property: match instruction.choice(&["finite", "infinite", "number", "notanumber", "normal"]) {
+            Some("finite") => Property::Finite,
+            Some("infinite") => Property::Infinite,
+            Some("number") => Property::Number,
+            Some("notanumber") => Property::NotANumber,
+            Some(_) => Property::Normal,
+            None => Property::Subnormal,
+        },
+    };
+    decoder.compute(instruction, Lanewise::Float(lane))
 }
 
 impl Lane {
     pub fn evaluate(self, operands: [u64; 3]) -> u64 {
-        let [a, b, c] = operands.map(|value| value as u32);
-        let mode = if self.flush { Mode::NEAREST_FLUSH } else { Mode::NEAREST };
-        let flushed = |bits| if self.flush { arithmetic::flush(bits) } else { bits };
-        u64::from(match self.op {
+        let rounding = self.mode.rounding;
+        let [a, b, c] = operands;
+        match self.op {
+            Float::CopySign => self.copy_sign(a, b),
+            Float::TestProperty => u64::from(self.property.holds(self.category(a))),
+            Float::AddDouble => double::add(a, b, rounding),
+            Float::SubtractDouble => double::subtract(a, b, rounding),
+            Float::MultiplyDouble => double::multiply(a, b, rounding),
+            Float::FusedMultiplyAddDouble | Float::MultiplyAddDouble => double::fused_multiply_add(a, b, c, rounding),
+            Float::DivideDouble => double::divide(a, b, rounding),
+            Float::MinimumDouble => double::minimum(a, b),
+            Float::MaximumDouble => double::maximum(a, b),
+            Float::NegateDouble => double::negate(a),
+            Float::AbsoluteDouble => double::absolute(a),
+            Float::ReciprocalDouble => double::reciprocal(a, rounding),
+            Float::SquareRootDouble => double::square_root(a, rounding),
+            _ => u64::from(self.single(operands.map(|value| value as u32))),
+        }
+    }
+
+    fn single(self, [a, b, c]: [u32; 3]) -> u32 {
+        let mode = self.mode;
+        let flush = mode.flush;
+        let flushed = |bits| if flush { arithmetic::flush(bits) } else { bits };
+        let result = match self.op {
             Float::Add => arithmetic::add(a, b, mode),
             Float::Subtract => arithmetic::subtract(a, b, mode),
             Float::Multiply => arithmetic::multiply(a, b, mode),
-            Float::FusedMultiplyAdd => arithmetic::fused_multiply_add(a, b, c, mode),
-            Float::Divide => arithmetic::divide(a, b),
-            Float::DivideFull if self.flush => special::divide_full_flush(a, b),
+            Float::FusedMultiplyAdd | Float::MultiplyAdd => arithmetic::fused_multiply_add(a, b, c, mode),
+            Float::Divide => arithmetic::divide(a, b, mode),
+            Float::DivideFull if flush => special::divide_full_flush(a, b),
             Float::DivideFull => special::divide_full(a, b),
-            Float::Minimum => arithmetic::minimum(flushed(a), flushed(b), NanOperand::Ignored),
-            Float::Maximum => arithmetic::maximum(flushed(a), flushed(b), NanOperand::Ignored),
+            Float::DivideApproximate if flush => special::divide_flush(a, b),
+            Float::DivideApproximate => special::divide(a, b),
+            Float::Minimum => self.chosen(flushed(a), flushed(b), arithmetic::minimum),
+            Float::Maximum => self.chosen(flushed(a), flushed(b), arithmetic::maximum),
             Float::Negate => arithmetic::negate(flushed(a)),
             Float::Absolute => arithmetic::absolute(flushed(a)),
-            Float::PowerOfTwo if self.flush => special::unit_exponential(a),
+            Float::PowerOfTwo if flush => special::unit_exponential(a),
             Float::PowerOfTwo => special::exponential(a),
-            Float::LogarithmOfTwo if self.flush => special::unit_logarithm(a),
+            Float::LogarithmOfTwo if flush => special::unit_logarithm(a),
             Float::LogarithmOfTwo => special::logarithm(a),
-            Float::Reciprocal if self.flush => special::unit_reciprocal(a),
+            Float::Sine => special::sine(flushed(a)),
+            Float::Cosine => special::cosine(flushed(a)),
+            Float::HyperbolicTangent => special::hyperbolic_tangent(a),
+            Float::Reciprocal if flush => special::unit_reciprocal(a),
             Float::Reciprocal => special::reciprocal(a),
-            Float::ReciprocalExact => arithmetic::reciprocal(a),
-            Float::SquareRoot => arithmetic::square_root(a),
-            Float::ReciprocalRoot if self.flush => special::unit_reciprocal_root(a),
+            Float::ReciprocalExact => arithmetic::reciprocal(a, mode),
+            Float::SquareRoot => arithmetic::square_root(a, mode),
+            Float::SquareRootApproximate if flush => special::unit_root(a),
+            Float::SquareRootApproximate => special::root(a),
+            Float::ReciprocalRoot if flush => special::unit_reciprocal_root(a),
             Float::ReciprocalRoot => special::reciprocal_root(a),
-            // Refused by `decode`.
-            Float::MultiplyAdd
-            | Float::DivideApproximate
-            | Float::CopySign
+            // f64, above, or refused by `decode`.
+            Float::CopySign
             | Float::TestProperty
-            | Float::Sine
-            | Float::Cosine
-            | Float::HyperbolicTangent
-            | Float::SquareRootApproximate
             | Float::AddDouble
             | Float::SubtractDouble
             | Float::MultiplyDouble
@@ -67,6 +126,38 @@ impl Lane {
             | Float::ReciprocalDoubleApproximate
             | Float::SquareRootDouble
             | Float::ReciprocalRootDouble => 0,
-        })
+        };
+        if self.saturate { arithmetic::saturate(result) } else { result }
+    }
+
+    fn chosen(self, a: u32, b: u32, choose: fn(u32, u32, NanOperand) -> u32) -> u32 {
+        if self.product_sign {
+            return arithmetic::with_product_sign(a, b, |a, b| choose(a, b, self.nan));
+        }
+        choose(a, b, self.nan)
+    }
+
+    /// The sign of the first operand with the magnitude of the second.
+    fn copy_sign(self, a: u64, b: u64) -> u64 {
+        let sign = 1u64 << (self.ty.bits() - 1);
+        a & sign | b & (sign - 1)
+    }
+
+    fn category(self, a: u64) -> FpCategory {
+        if self.ty == Type::F64 { f64::from_bits(a).classify() } else { f32::from_bits(a as u32).classify() }
+    }
+}
+
+impl Property {
+    /// Zero is finite and a number; neither normal nor subnormal.
+    fn holds(self, category: FpCategory) -> bool {
+        match self {
+            Property::Finite => !matches!(category, FpCategory::Nan | FpCategory::Infinite),
+            Property::Infinite => category == FpCategory::Infinite,
+            Property::Number => category != FpCategory::Nan,
+            Property::NotANumber => category == FpCategory::Nan,
+            Property::Normal => category == FpCategory::Normal,
+            Property::Subnormal => category == FpCategory::Subnormal,
+        }
     }
 }

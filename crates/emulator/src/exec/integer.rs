@@ -1,19 +1,77 @@
 //! Integer and bit arithmetic.
 
+use super::bits::{self, Excess, Selection};
+use super::packed::{self, After, Bytes};
 use super::{Compute, Lanewise};
 use crate::machine::{Decoder, Why, truncate};
 use ptx::forms::Integer;
-use ptx::{Instruction, Type};
+use ptx::{Immediate, Instruction, Operand, Type};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Lane {
     op: Integer,
     ty: Type,
+    variant: Variant,
+}
+
+/// What a form's modifiers choose.
+#[derive(Clone, Copy, Debug)]
+enum Variant {
+    Plain,
+    /// `.hi`, `.sat`, `.relu`, `.shiftamt`: of two behaviours the second.
+    Other,
+    Shift {
+        left: bool,
+        excess: Excess,
+    },
+    Select(Selection),
+    /// The table of `lop3`.
+    Table(u8),
+    Bytes(Bytes),
 }
 
 pub fn decode(op: Integer, instruction: &Instruction, decoder: &Decoder) -> Result<Compute, Why> {
     let ty = instruction.ty().unwrap_or(Type::B32);
-    decoder.compute(instruction, Lanewise::Integer(Lane { op, ty }))
+    let lane = Lane { op, ty, variant: variant(op, instruction)? };
+    decoder.compute(instruction, Lanewise::Integer(lane))
+}
+
+fn variant(op: Integer, instruction: &Instruction) -> Result<Variant, Why> {
+    let excess = if instruction.has("wrap") { Excess::Wrap } else { Excess::Clamp };
+    let types: Vec<Type> = instruction.types().collect();
+    Ok(match op {
+        Integer::FunnelShift | Integer::BitFieldMask | Integer::SignExtend => {
+            Variant::Shift { left: instruction.has("l"), excess }
+        }
+        Integer::Permute => {
+            Variant::Select(Selection::of_mode(instruction.choice(&["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"])))
+        }
+        Integer::LogicOfThree => match instruction.operands.last() {
+            Some(Operand::Immediate(Immediate::Integer(table))) => Variant::Table(*table as u8),
+            _ => return Err("a table that is no constant".into()),
+        },
+        Integer::DotOfFour | Integer::DotOfTwo => {
+            let after = if instruction.has("hi") { After::Add } else { After::Cut };
+            Variant::Bytes(Bytes { result_signed: false, signed: packed::signs(&types), after })
+        }
+        Integer::AddFour
+        | Integer::SubtractFour
+        | Integer::AverageFour
+        | Integer::AbsoluteDifferenceFour
+        | Integer::MinimumFour
+        | Integer::MaximumFour => {
+            let after = match instruction.choice(&["sat", "add"]) {
+                Some("sat") => After::Saturate,
+                Some(_) => After::Add,
+                None => After::Cut,
+            };
+            let result_signed = types.first().is_some_and(|ty| ty.is_signed());
+            Variant::Bytes(Bytes { result_signed, signed: packed::signs(types.get(1..).unwrap_or_default()), after })
+        }
+        Integer::MultiplyAddHigh if !instruction.has("sat") => Variant::Plain,
+        _ if instruction.choice(&["hi", "sat", "relu", "shiftamt"]).is_some() => Variant::Other,
+        _ => Variant::Plain,
+    })
 }
 
 impl Lane {
@@ -24,72 +82,92 @@ impl Lane {
         let result = match self.op {
             Integer::Add => x + y,
             Integer::Subtract => x - y,
+            Integer::AddSaturated => saturated(x + y),
+            Integer::SubtractSaturated => saturated(x - y),
             Integer::MultiplyLow => x.wrapping_mul(y),
             Integer::MultiplyHigh => x.wrapping_mul(y) >> bits,
             Integer::MultiplyWide => return truncate((x * y) as u64, bits * 2),
+            Integer::Multiply24 => self.product_of_24(a, b),
             Integer::MultiplyAddLow => x.wrapping_mul(y).wrapping_add(z),
+            Integer::MultiplyAddHigh if self.is_other() => saturated((x.wrapping_mul(y) >> bits) + z),
+            Integer::MultiplyAddHigh => (x.wrapping_mul(y) >> bits).wrapping_add(z),
             Integer::MultiplyAddWide => return truncate((x * y).wrapping_add(i128::from(c)) as u64, bits * 2),
+            Integer::MultiplyAdd24 => self.product_of_24(a, b) + z,
             Integer::Divide => quotient(x, y),
             Integer::Remainder => remainder(x, y),
             Integer::Minimum => x.min(y),
             Integer::Maximum => x.max(y),
+            Integer::MinimumRelu => x.min(y).max(0),
+            Integer::MaximumRelu => x.max(y).max(0),
             Integer::Negate => -x,
+            Integer::Absolute => x.abs(),
+            Integer::AbsoluteDifference => (x - y).abs() + z,
             Integer::And => i128::from(a & b),
             Integer::Or => i128::from(a | b),
             Integer::Xor => i128::from(a ^ b),
             Integer::Not => i128::from(!a),
+            Integer::LogicalNot => i128::from(truncate(a, bits) == 0),
             Integer::ShiftLeft => shift_left(a, b),
             Integer::ShiftRight => x >> b.min(127), // Amounts of the width and above leave only sign bits.
             Integer::BitFieldExtract => extract(a, b, c, self.ty),
             Integer::CountOnes => i128::from(truncate(a, bits).count_ones()),
-            // Refused by `decode`.
-            Integer::AddSaturated
-            | Integer::SubtractSaturated
-            | Integer::AddPacked
-            | Integer::AddCarryOut
-            | Integer::AddCarry
-            | Integer::SubtractCarryOut
-            | Integer::SubtractCarry
-            | Integer::Multiply24
-            | Integer::MultiplyAddHigh
-            | Integer::MultiplyAdd24
-            | Integer::MultiplyAddCarryOut
-            | Integer::MultiplyAddCarry
-            | Integer::MinimumRelu
-            | Integer::MaximumRelu
-            | Integer::MinimumPacked
-            | Integer::MaximumPacked
-            | Integer::MinimumPackedUnsigned
-            | Integer::MaximumPackedUnsigned
-            | Integer::Absolute
-            | Integer::AbsoluteDifference
-            | Integer::LogicalNot
-            | Integer::LogicOfThree
-            | Integer::LogicOfThreePredicate
-            | Integer::FunnelShift
-            | Integer::BitFieldInsert
-            | Integer::BitFieldMask
-            | Integer::SignExtend
-            | Integer::CountLeadingZeros
-            | Integer::FindLeadingOne
-            | Integer::FindNthOne
-            | Integer::ReverseBits
-            | Integer::Permute
-            | Integer::DotOfFour
-            | Integer::DotOfTwo
-            | Integer::AddFour
-            | Integer::SubtractFour
-            | Integer::AverageFour
-            | Integer::AbsoluteDifferenceFour
-            | Integer::MinimumFour
-            | Integer::MaximumFour => 0,
+            Integer::CountLeadingZeros => i128::from(truncate(a, bits).leading_zeros() - (64 - bits)),
+            Integer::FindLeadingOne => {
+                return u64::from(bits::find_leading(a, bits, self.ty.is_signed(), self.is_other()));
+            }
+            Integer::ReverseBits => i128::from(a.reverse_bits() >> (64 - bits)),
+            _ => i128::from(self.word(a as u32, b as u32, c as u32)),
         };
         truncate(result as u64, bits)
     }
+
+    fn is_other(self) -> bool {
+        matches!(self.variant, Variant::Other)
+    }
+
+    /// `mul24`: 48 bits of a product of 24 each; `.hi` are the upper 32.
+    fn product_of_24(self, a: u64, b: u64) -> i128 {
+        let [x, y] = [a, b].map(|value| {
+            let low = i128::from(value & 0xff_ffff);
+            if self.ty.is_signed() && low >> 23 == 1 { low - (1 << 24) } else { low }
+        });
+        if self.is_other() { x * y >> 16 } else { x * y }
+    }
+
+    /// Forms of 32-bit words.
+    fn word(self, a: u32, b: u32, c: u32) -> u32 {
+        let signed = self.ty == Type::S16x2;
+        let floor = if self.is_other() { 0 } else { i64::MIN };
+        match (self.op, self.variant) {
+            (Integer::AddPacked, _) => packed::on_halves(a, b, false, |x, y| x + y),
+            (Integer::MinimumPacked, _) => packed::on_halves(a, b, true, |x, y| x.min(y).max(floor)),
+            (Integer::MaximumPacked, _) => packed::on_halves(a, b, true, |x, y| x.max(y).max(floor)),
+            (Integer::MinimumPackedUnsigned, _) => packed::on_halves(a, b, signed, i64::min),
+            (Integer::MaximumPackedUnsigned, _) => packed::on_halves(a, b, signed, i64::max),
+            (Integer::LogicOfThree, Variant::Table(table)) => bits::logic_of_three(a, b, c, table),
+            (Integer::FunnelShift, Variant::Shift { left, excess }) => bits::funnel(a, b, c, left, excess),
+            (Integer::BitFieldMask, Variant::Shift { excess, .. }) => bits::mask(a, b, excess),
+            (Integer::SignExtend, Variant::Shift { excess, .. }) => {
+                bits::extend_field(a, b, self.ty.is_signed(), excess)
+            }
+            (Integer::FindNthOne, _) => bits::find_nth(a, b, c as i32),
+            (Integer::Permute, Variant::Select(selection)) => bits::permute(a, b, c, selection),
+            (Integer::DotOfFour, Variant::Bytes(bytes)) => packed::dot(a, b, c, bytes.signed, 8, 0),
+            (Integer::DotOfTwo, Variant::Bytes(bytes)) => {
+                packed::dot(a, b, c, bytes.signed, 16, if bytes.after == After::Add { 2 } else { 0 })
+            }
+            (op, Variant::Bytes(bytes)) => packed::on_bytes(op, a, b, c, bytes),
+            _ => 0,
+        }
+    }
+}
+
+fn saturated(value: i128) -> i128 {
+    value.clamp(i128::from(i32::MIN), i128::from(i32::MAX))
 }
 
 /// The number that the low bits of a register mean.
-fn extend(value: u64, ty: Type) -> i128 {
+pub fn extend(value: u64, ty: Type) -> i128 {
     let value = truncate(value, ty.bits());
     let negative = ty.is_signed() && value >> (ty.bits() - 1) & 1 == 1;
     i128::from(value) - if negative { 1 << ty.bits() } else { 0 }
@@ -129,7 +207,7 @@ mod tests {
     use super::*;
 
     fn lane(op: Integer, ty: Type, operands: [u64; 3]) -> u64 {
-        Lane { op, ty }.evaluate(operands)
+        Lane { op, ty, variant: Variant::Plain }.evaluate(operands)
     }
 
     #[test]

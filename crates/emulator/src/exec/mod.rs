@@ -5,13 +5,17 @@
 mod access;
 mod async_copy;
 mod barrier;
+mod bits;
 mod compare;
 mod control;
 mod convert;
+mod extended;
 mod float;
+mod half;
 mod integer;
 mod matrix;
 mod movement;
+mod packed;
 mod support;
 mod warp;
 
@@ -26,6 +30,7 @@ use ptx::{Instruction, Op, RegisterId};
 pub enum Lanewise {
     Integer(integer::Lane),
     Float(float::Lane),
+    Half(half::Lane),
     Compare(compare::Lane),
     Convert(convert::Lane),
     /// The result is the operand.
@@ -37,6 +42,7 @@ impl Lanewise {
         match self {
             Lanewise::Integer(lane) => lane.evaluate(operands),
             Lanewise::Float(lane) => lane.evaluate(operands),
+            Lanewise::Half(lane) => lane.evaluate(operands),
             Lanewise::Compare(lane) => lane.evaluate(operands),
             Lanewise::Convert(lane) => lane.evaluate(operands),
             Lanewise::Copy => operands[0],
@@ -79,6 +85,7 @@ pub enum Action {
     /// Labels and directives.
     Nothing,
     Compute(Compute),
+    Extended(extended::Extended),
     Movement(movement::Transfer),
     Warp(warp::Exchange),
     Matrix(matrix::Fragmented),
@@ -114,8 +121,10 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
         return Err(format!("`.{modifier}`"));
     }
     match instruction.op() {
+        Op::Integer(op) if extended::covers(op) => extended::decode(op, instruction, decoder).map(Action::Extended),
         Op::Integer(op) => integer::decode(op, instruction, decoder).map(Action::Compute),
         Op::Float(op) => float::decode(op, instruction, decoder).map(Action::Compute),
+        Op::Half(op) => half::decode(op, instruction, decoder).map(Action::Compute),
         Op::Compare(op) => compare::decode(op, instruction, decoder).map(Action::Compute),
         Op::Convert(op) => convert::decode(op, instruction, decoder).map(Action::Compute),
         Op::Movement(op) => movement::decode(op, instruction, decoder),
@@ -124,8 +133,7 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
         Op::AsyncCopy(op) => async_copy::decode(op, instruction, decoder).map(Action::Copy),
         Op::Barrier(op) => barrier::decode(op, instruction, decoder).map(Action::Barrier),
         Op::Control(op) => control::decode(op, at, decoder).map(Action::Control),
-        Op::Half(_)
-        | Op::Atomic(_)
+        Op::Atomic(_)
         | Op::Fence(_)
         | Op::Wmma(_)
         | Op::Wgmma(_)
@@ -143,6 +151,7 @@ pub fn execute(block: &mut Block, at: At, action: &Action) -> Next {
             compute.execute(block, at);
             Next::Following
         }
+        Action::Extended(extended) => extended::execute(block, at, extended),
         Action::Movement(transfer) => movement::execute(block, at, transfer),
         Action::Warp(exchange) => warp::execute(block, at, exchange),
         Action::Matrix(fragmented) => matrix::execute(block, at, fragmented),

@@ -4,7 +4,7 @@ use super::access::{Access, Accessed};
 use super::{Action, At, Lanewise, Next};
 use crate::happens_before::Kind;
 use crate::machine::{AddressSource, Block, Decoder, Source, Values, Why, lanes, truncate};
-use crate::memory::SHARED_WINDOW;
+use crate::memory::{SHARED_WINDOW, SharedMemory};
 use ptx::forms::Movement;
 use ptx::{Instruction, Operand, RegisterId, Space, Type};
 
@@ -38,6 +38,12 @@ pub enum Transfer {
         source: Source,
         by: u64,
     },
+    /// `isspacep`: does a generic address lie in shared memory, or does it not?
+    IsShared {
+        destination: Option<RegisterId>,
+        address: Source,
+        expected: bool,
+    },
 }
 
 /// One element of a load or store: its type, and how wide its register is.
@@ -54,22 +60,29 @@ pub fn decode(op: Movement, instruction: &Instruction, decoder: &Decoder) -> Res
         Movement::ToGeneric => decode_shift(instruction, decoder, SHARED_WINDOW)?,
         Movement::Load => decode_load(instruction, decoder, Kind::Read)?,
         Movement::LoadVolatile => decode_load(instruction, decoder, Kind::StrongRead)?,
+        Movement::LoadUniform => decode_load(instruction, decoder, Kind::Read)?,
         Movement::Store => decode_store(instruction, decoder, Kind::Write)?,
         Movement::StoreVolatile => decode_store(instruction, decoder, Kind::StrongWrite)?,
+        Movement::IsSpace => Transfer::IsShared {
+            destination: decoder.destination(&instruction.operands[0])?,
+            address: decoder.source(&instruction.operands[1], Type::U64)?,
+            expected: instruction.space() == Some(Space::Shared),
+        },
+        // Caches are not modelled: nothing depends on what they hold.
+        Movement::Prefetch | Movement::PrefetchKept | Movement::PrefetchUniform => return Ok(Action::Nothing),
+        Movement::PolicyOfFraction => Transfer::Shift {
+            destination: decoder.destination(&instruction.operands[0])?,
+            source: Source::Constant(0),
+            by: 0,
+        },
         Movement::ToRareSpace
         | Movement::RareToGeneric
-        | Movement::IsSpace
         | Movement::MapAddress
         | Movement::MapShared
         | Movement::RankOfAddress
         | Movement::RankOfShared
         | Movement::LoadStrong
-        | Movement::LoadUniform
-        | Movement::StoreStrong
-        | Movement::Prefetch
-        | Movement::PrefetchKept
-        | Movement::PrefetchUniform
-        | Movement::PolicyOfFraction => return Err(String::new()),
+        | Movement::StoreStrong => return Err(String::new()),
     };
     Ok(Action::Movement(transfer))
 }
@@ -161,6 +174,11 @@ pub fn execute(block: &mut Block, at: At, transfer: &Transfer) -> Next {
         }
         Transfer::Shift { destination, source, by } => {
             let values = block.read(at.warp, *source).map(|value| value.wrapping_add(*by));
+            block.warps[at.warp].write(*destination, at.mask, &values);
+        }
+        Transfer::IsShared { destination, address, expected } => {
+            let shared = |address| SharedMemory::of_generic(address).is_some();
+            let values = block.read(at.warp, *address).map(|address| u64::from(shared(address) == *expected));
             block.warps[at.warp].write(*destination, at.mask, &values);
         }
     }

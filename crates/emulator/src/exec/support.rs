@@ -1,54 +1,12 @@
 //! What of the table runs. The rest is known, and refused with its name.
 
-use ptx::forms::{AsyncCopy, Barrier, Compare, Control, Convert, Float, Integer, Matrix, Movement, Warp};
+use ptx::forms::{AsyncCopy, Barrier, Control, Float, Matrix, Movement, Warp};
 use ptx::{Instruction, Op};
 
 /// Does the emulator execute this operation?
 pub fn executes(op: Op) -> bool {
     match op {
-        Op::Integer(op) => matches!(
-            op,
-            Integer::Add
-                | Integer::Subtract
-                | Integer::MultiplyLow
-                | Integer::MultiplyHigh
-                | Integer::MultiplyWide
-                | Integer::MultiplyAddLow
-                | Integer::MultiplyAddWide
-                | Integer::Divide
-                | Integer::Remainder
-                | Integer::Minimum
-                | Integer::Maximum
-                | Integer::Negate
-                | Integer::And
-                | Integer::Or
-                | Integer::Xor
-                | Integer::Not
-                | Integer::ShiftLeft
-                | Integer::ShiftRight
-                | Integer::BitFieldExtract
-                | Integer::CountOnes
-        ),
-        Op::Float(op) => matches!(
-            op,
-            Float::Add
-                | Float::Subtract
-                | Float::Multiply
-                | Float::FusedMultiplyAdd
-                | Float::Divide
-                | Float::DivideFull
-                | Float::Minimum
-                | Float::Maximum
-                | Float::Negate
-                | Float::Absolute
-                | Float::PowerOfTwo
-                | Float::LogarithmOfTwo
-                | Float::Reciprocal
-                | Float::ReciprocalExact
-                | Float::SquareRoot
-                | Float::ReciprocalRoot
-        ),
-        Op::Compare(op) => matches!(op, Compare::SetPredicate | Compare::SetCombined | Compare::Select),
+        Op::Float(op) => !matches!(op, Float::ReciprocalDoubleApproximate | Float::ReciprocalRootDouble),
         Op::Movement(op) => matches!(
             op,
             Movement::Move
@@ -56,19 +14,14 @@ pub fn executes(op: Op) -> bool {
                 | Movement::ToGeneric
                 | Movement::Load
                 | Movement::LoadVolatile
+                | Movement::LoadUniform
+                | Movement::IsSpace
+                | Movement::Prefetch
+                | Movement::PrefetchKept
+                | Movement::PrefetchUniform
+                | Movement::PolicyOfFraction
                 | Movement::Store
                 | Movement::StoreVolatile
-        ),
-        Op::Convert(op) => matches!(
-            op,
-            Convert::Integer
-                | Convert::ToFloat
-                | Convert::ToInteger
-                | Convert::Widen
-                | Convert::WidenBrain16
-                | Convert::Narrow
-                | Convert::NarrowBrain16
-                | Convert::NarrowPair
         ),
         Op::Warp(op) => matches!(op, Warp::Shuffle | Warp::Vote | Warp::Ballot | Warp::ActiveMask | Warp::Synchronise),
         Op::Matrix(op) => matches!(op, Matrix::LoadMatrix | Matrix::Multiply16 | Matrix::MultiplyBrain16),
@@ -78,8 +31,8 @@ pub fn executes(op: Op) -> bool {
         ),
         Op::Barrier(op) => matches!(op, Barrier::Synchronise | Barrier::SynchroniseAligned | Barrier::Arrive),
         Op::Control(op) => matches!(op, Control::Branch | Control::Return | Control::Exit | Control::Trap),
-        Op::Half(_)
-        | Op::Atomic(_)
+        Op::Integer(_) | Op::Half(_) | Op::Compare(_) | Op::Convert(_) => true,
+        Op::Atomic(_)
         | Op::Fence(_)
         | Op::Wmma(_)
         | Op::Wgmma(_)
@@ -97,12 +50,8 @@ pub fn unknown_modifier(instruction: &Instruction) -> Option<&'static str> {
 
 fn beyond(op: Op) -> &'static str {
     match op {
-        Op::Float(Float::Divide | Float::ReciprocalExact | Float::SquareRoot) => "ftz rz rm rp",
-        Op::Float(_) => "sat rz rm rp NaN xorsign abs",
-        Op::Compare(Compare::SetPredicate | Compare::SetCombined) => "f64",
-        Op::Convert(Convert::Widen) => "sat ftz",
-        Op::Convert(Convert::ToFloat) => "rz rm rp sat u8 s8 u16 s16 u64 s64",
-        Op::Convert(Convert::ToInteger) => "sat u8 s8 u16 s16 u64 s64",
+        Op::Movement(Movement::Prefetch) => "",
+        Op::Movement(Movement::IsSpace) => "const local param param::entry shared::cluster",
         Op::Movement(_) => "const local shared::cluster param::func",
         Op::AsyncCopy(_) => "L2::cache_hint",
         _ => "",
@@ -115,7 +64,10 @@ pub fn knows_special(name: &str) -> bool {
     match component {
         "" => {
             stem.starts_with("%lanemask_")
-                || ["%laneid", "%warpid", "%nwarpid", "%dynamic_smem_size", "%total_smem_size"].contains(&stem)
+                || stem.starts_with("%clock")
+                || stem.starts_with("%globaltimer")
+                || ["%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid", "%gridid"].contains(&stem)
+                || ["%dynamic_smem_size", "%total_smem_size", "%aggr_smem_size"].contains(&stem)
         }
         _ => ["%tid", "%ntid", "%ctaid", "%nctaid"].contains(&stem),
     }

@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 /// At the end of the instruction budget so many instructions are watched, to tell which loop does not end.
 const WATCHED: u64 = 4096;
 
+/// Multiprocessors of an H200, over which blocks are spread in turn.
+const PROCESSORS: u32 = 132;
+
 /// A block barrier that is filling.
 #[derive(Clone, Debug, Default)]
 pub struct Barrier {
@@ -117,6 +120,7 @@ impl Block<'_, '_> {
             return false;
         };
         let mask = self.warps[warp].guarded(fragment, step.guard);
+        self.warps[warp].steps += 1;
         let next = exec::execute(self, At { warp, fragment, mask, statement }, &step.action);
         if next == Next::Following {
             self.warps[warp].fragments[fragment].next += 1;
@@ -162,9 +166,21 @@ impl Block<'_, '_> {
             "%lanemask_gt" => !(before | 1 << lane) & 0xffff_ffff,
             "%lanemask_ge" => !before & 0xffff_ffff,
             "%dynamic_smem_size" => u64::from(self.dynamic_shared),
-            "%total_smem_size" => self.shared.bytes.len() as u64,
+            "%total_smem_size" | "%aggr_smem_size" => self.shared.bytes.len() as u64,
+            "%clock" | "%globaltimer_lo" => self.warps[warp].steps & 0xffff_ffff,
+            "%clock64" | "%globaltimer" => self.warps[warp].steps,
+            "%clock_hi" | "%globaltimer_hi" => self.warps[warp].steps >> 32,
+            "%nsmid" => u64::from(PROCESSORS),
+            "%smid" => u64::from(self.number() % PROCESSORS),
+            "%gridid" => 0,
             other => u64::from(self.dimension(other)),
         }
+    }
+
+    /// The block's place in the grid.
+    fn number(&self) -> u32 {
+        let ([x, y, z], [width, height, _]) = (self.index, self.grid);
+        x.wrapping_add(width.wrapping_mul(y.wrapping_add(height.wrapping_mul(z))))
     }
 
     /// `%ntid.x`, `%ctaid.y`, `%nctaid.z`.

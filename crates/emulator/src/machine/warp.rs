@@ -38,6 +38,10 @@ pub struct Warp {
     /// Lanes that exist and have not exited.
     pub live: u32,
     pub fragments: Vec<Fragment>,
+    /// The carry flag of every lane (PTX ISA, "CC.CF").
+    pub carry: u32,
+    /// Instructions so far: the warp's clock.
+    pub steps: u64,
     joins: Vec<Join>,
     registers: Vec<Values>,
 }
@@ -45,7 +49,8 @@ pub struct Warp {
 impl Warp {
     pub fn new(index: u32, live: u32, registers: usize) -> Warp {
         let all = Fragment { mask: live, next: 0, state: State::Ready, joins: vec![] };
-        Warp { index, live, fragments: vec![all], joins: vec![], registers: vec![[0; 32]; registers] }
+        let registers = vec![[0; 32]; registers];
+        Warp { index, live, fragments: vec![all], carry: 0, steps: 0, joins: vec![], registers }
     }
 
     pub fn register(&self, register: RegisterId) -> &Values {

@@ -1,4 +1,4 @@
-//! f32 and f16 arithmetic: IEEE 754, with one NaN, and flushing as the hardware does it.
+//! f32 arithmetic: IEEE 754, with one NaN, and flushing as the hardware does it.
 //!
 //! Every operation computes its exact value in f64, or that value rounded to odd where it has more bits than f64 holds
 //! (then rounding once more, to fewer bits, is as good as rounding the exact value), and rounds it once.
@@ -20,11 +20,11 @@ impl Mode {
     /// `.rn.ftz`
     pub const NEAREST_FLUSH: Mode = Mode { rounding: Rounding::Nearest, flush: true };
 
-    fn operand(self, bits: u32) -> f64 {
+    pub(super) fn operand(self, bits: u32) -> f64 {
         f64::from(f32::from_bits(if self.flush { flush(bits) } else { bits }))
     }
 
-    fn result(self, value: f64) -> u32 {
+    pub(super) fn result(self, value: f64) -> u32 {
         if self.flush && self.is_tiny(value) {
             return if value.is_sign_negative() { SIGN } else { 0 };
         }
@@ -69,19 +69,24 @@ pub fn fused_multiply_add(a: u32, b: u32, c: u32, mode: Mode) -> u32 {
     mode.result(sum(mode.operand(a) * mode.operand(b), mode.operand(c), mode.rounding))
 }
 
-/// `div.rn.f32`
-pub fn divide(a: u32, b: u32) -> u32 {
-    canonical(f32::from_bits(a) / f32::from_bits(b))
+/// `div.rnd{.ftz}.f32`
+pub fn divide(a: u32, b: u32, mode: Mode) -> u32 {
+    let (a, b) = (mode.operand(a), mode.operand(b));
+    let quotient = a / b;
+    // The remainder has the sign of what the quotient lost, times the divisor's.
+    mode.result(odd(quotient, (-quotient).mul_add(b, a) * b.signum()))
 }
 
-/// `rcp.rn.f32`
-pub fn reciprocal(a: u32) -> u32 {
-    canonical(1.0 / f32::from_bits(a))
+/// `rcp.rnd{.ftz}.f32`
+pub fn reciprocal(a: u32, mode: Mode) -> u32 {
+    divide(1f32.to_bits(), a, mode)
 }
 
-/// `sqrt.rn.f32`
-pub fn square_root(a: u32) -> u32 {
-    canonical(f32::from_bits(a).sqrt())
+/// `sqrt.rnd{.ftz}.f32`
+pub fn square_root(a: u32, mode: Mode) -> u32 {
+    let a = mode.operand(a);
+    let root = a.sqrt();
+    mode.result(odd(root, (-root).mul_add(root, a)))
 }
 
 /// `.sat`: into [0, 1]; NaN becomes +0.
@@ -99,6 +104,12 @@ pub fn negate(a: u32) -> u32 {
 /// `abs.f32`, likewise.
 pub fn absolute(a: u32) -> u32 {
     if is_nan(a) { NAN } else { a & !SIGN }
+}
+
+/// `.xorsign.abs` of `min` and `max`: chooses among the magnitudes, with the product's sign.
+pub fn with_product_sign(a: u32, b: u32, choose: impl Fn(u32, u32) -> u32) -> u32 {
+    let chosen = choose(a & !SIGN, b & !SIGN);
+    if is_nan(chosen) { chosen } else { chosen | (a ^ b) & SIGN }
 }
 
 /// What `min` and `max` make of one NaN operand.
@@ -133,46 +144,16 @@ fn select(a: u32, b: u32, nan: NanOperand, choose: fn(u32, u32) -> u32) -> u32 {
     }
 }
 
-/// `add.f16` and each half of `add.f16x2`.
-pub fn add_f16(a: u16, b: u16) -> u16 {
-    round_f16(sum(wide(a), wide(b), Rounding::Nearest))
-}
-
-/// `mul.f16` and each half of `mul.f16x2`.
-pub fn multiply_f16(a: u16, b: u16) -> u16 {
-    round_f16(wide(a) * wide(b))
-}
-
-/// `fma.rn.f16` and each half of `fma.rn.f16x2`.
-pub fn fused_multiply_add_f16(a: u16, b: u16, c: u16) -> u16 {
-    round_f16(sum(wide(a) * wide(b), wide(c), Rounding::Nearest))
-}
-
-/// A function of halves, on both halves of a register.
-pub fn on_halves<const N: usize>(operands: [u32; N], function: impl Fn([u16; N]) -> u16) -> u32 {
-    let low = function(operands.map(|bits| bits as u16));
-    let high = function(operands.map(|bits| (bits >> 16) as u16));
-    u32::from(high) << 16 | u32::from(low)
-}
-
-fn wide(bits: u16) -> f64 {
-    f64::from(f32::from_bits(super::convert::f16_to_f32(bits)))
-}
-
-fn round_f16(value: f64) -> u16 {
-    Format::F16.round(value, Rounding::Nearest) as u16
-}
-
 fn canonical(value: f32) -> u32 {
     if value.is_nan() { NAN } else { value.to_bits() }
 }
 
-fn is_nan(bits: u32) -> bool {
+pub(super) fn is_nan(bits: u32) -> bool {
     bits & !SIGN > INFINITY
 }
 
 /// `a + b`, rounded to odd; an exact zero has the sign that the rounding gives it.
-fn sum(a: f64, b: f64, rounding: Rounding) -> f64 {
+pub(super) fn sum(a: f64, b: f64, rounding: Rounding) -> f64 {
     let sum = a + b;
     if sum == 0.0 {
         let opposite = a.is_sign_negative() != b.is_sign_negative();
@@ -181,10 +162,15 @@ fn sum(a: f64, b: f64, rounding: Rounding) -> f64 {
     // Knuth's two-sum: what the rounding of the sum lost, exactly. NaN when the sum is not finite.
     let part = sum - a;
     let error = (a - (sum - part)) + (b - part);
-    let even = sum.to_bits() & 1 == 0;
+    odd(sum, error)
+}
+
+/// A rounded value and the sign of what the rounding lost, rounded to odd instead.
+fn odd(value: f64, error: f64) -> f64 {
+    let even = value.to_bits() & 1 == 0;
     match error {
-        error if !even || error == 0.0 || error.is_nan() => sum,
-        error if (error > 0.0) == (sum > 0.0) => f64::from_bits(sum.to_bits() + 1),
-        _ => f64::from_bits(sum.to_bits() - 1),
+        error if !even || value == 0.0 || error == 0.0 || error.is_nan() => value,
+        error if (error > 0.0) == (value > 0.0) => f64::from_bits(value.to_bits() + 1),
+        _ => f64::from_bits(value.to_bits() - 1),
     }
 }

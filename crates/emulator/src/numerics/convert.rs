@@ -2,8 +2,9 @@
 //!
 //! IEEE 754 with subnormals kept; a NaN becomes the canonical one, but for bf16 to f32, which only moves bits.
 
-use super::format::{Format, Rounding};
-use super::{INFINITY, NAN};
+use super::arithmetic::Mode;
+use super::format::{Class, Format, Rounding};
+use super::{INFINITY, NAN, NAN_16, SIGN};
 
 /// `cvt.(rn|rz).f16.f32`
 pub fn f32_to_f16(bits: u32, rounding: Rounding) -> u16 {
@@ -42,32 +43,114 @@ pub fn bf16_to_f32(bits: u16) -> u32 {
     u32::from(bits) << 16
 }
 
-/// `cvt.(rni|rzi|rmi|rpi).s32.f32`: out of range saturates, NaN becomes 0.
-pub fn f32_to_s32(bits: u32, rounding: Rounding) -> i32 {
-    to_integer(bits, rounding) as i32
+/// An integer of up to 64 bits in f64, rounded to odd: good for any further rounding to f32 or narrower.
+pub fn integer_to_odd(value: i128) -> f64 {
+    const ROOM: u32 = 11;
+    let magnitude = value.unsigned_abs() as u64;
+    let lost = magnitude & ((1 << ROOM) - 1) != 0;
+    let result = match magnitude >> 53 {
+        0 => magnitude as f64,
+        _ => (magnitude >> ROOM | u64::from(lost)) as f64 * f64::from(1u32 << ROOM),
+    };
+    if value < 0 { -result } else { result }
 }
 
-/// `cvt.(rni|rzi|rmi|rpi).u32.f32`: out of range saturates, NaN becomes 0.
-pub fn f32_to_u32(bits: u32, rounding: Rounding) -> u32 {
-    to_integer(bits, rounding) as u32
-}
-
-/// `cvt.rn.f32.s32`
-pub fn s32_to_f32(value: i32) -> u32 {
-    (value as f32).to_bits()
-}
-
-/// `cvt.rn.f32.u32`
-pub fn u32_to_f32(value: u32) -> u32 {
-    (value as f32).to_bits()
-}
-
-fn to_integer(bits: u32, rounding: Rounding) -> f32 {
-    let value = f32::from_bits(bits);
+/// Rounds to an integer, as a float.
+pub fn to_integral(value: f64, rounding: Rounding) -> f64 {
     match rounding {
         Rounding::Nearest => value.round_ties_even(),
         Rounding::Zero => value.trunc(),
         Rounding::Down => value.floor(),
         Rounding::Up => value.ceil(),
+    }
+}
+
+/// `cvt.f64.f32`; a NaN keeps its payload and becomes quiet.
+pub fn f32_to_f64(bits: u32) -> u64 {
+    const QUIET: u64 = 1 << 51;
+    let value = f32::from_bits(bits);
+    if value.is_nan() {
+        let sign = u64::from(bits >> 31) << 63;
+        return sign | 0x7ff << 52 | QUIET | u64::from(bits & 0x007f_ffff) << 29;
+    }
+    f64::from(value).to_bits()
+}
+
+/// `cvt.rnd{.ftz}.f32.f64`
+pub fn f64_to_f32(bits: u64, mode: Mode) -> u32 {
+    mode.result(f64::from_bits(bits))
+}
+
+/// `cvt.rna{.satfinite}.tf32.f32`: half away from zero. Without `.satfinite` the bits above are all that counts, so a NaN
+/// whose payload lies below becomes infinity.
+pub fn f32_to_tf32_away(bits: u32, finite: bool) -> u32 {
+    const KEPT: u32 = 0xffff_e000;
+    const LARGEST: u32 = 0x7f7f_e000;
+    let magnitude = bits & !SIGN;
+    let rounded = if magnitude < INFINITY { bits.wrapping_add(0x1000) & KEPT } else { bits & KEPT };
+    match finite {
+        true if magnitude > INFINITY => NAN,
+        true => bits & SIGN | (rounded & !SIGN).min(LARGEST),
+        false => rounded,
+    }
+}
+
+/// `cvt.(rn|rz){.relu}.tf32.f32`
+pub fn f32_to_tf32(bits: u32, rounding: Rounding) -> u32 {
+    const NAN_TF32: u32 = 0x7fff_e000;
+    let value = f32::from_bits(bits);
+    if value.is_nan() { NAN_TF32 } else { Format::TF32.round(f64::from(value), rounding) }
+}
+
+/// `cvt.rn.satfinite.(e4m3x2|e5m2x2)`, one half: what is too large, infinity as well, becomes the largest number.
+pub fn f32_to_8(bits: u32, format: Format) -> u8 {
+    let value = f32::from_bits(bits);
+    let largest = if format.finite { format.nan() - 1 } else { format.infinity() - 1 };
+    let magnitude = match value {
+        value if value.is_nan() => return 0x7f,
+        value if value.is_infinite() => largest,
+        value => format.round(f64::from(value.abs()), Rounding::Nearest).min(largest),
+    };
+    (magnitude | bits >> 31 << 7) as u8
+}
+
+/// `cvt.rn.f16x2.(e4m3x2|e5m2x2)`, one half: exact.
+pub fn f8_to_f16(bits: u8, format: Format) -> u16 {
+    let element = format.decode(u32::from(bits));
+    let sign = u16::from(bits >> 7) << 15;
+    match element.class {
+        Class::NotANumber => NAN_16,
+        Class::Infinite => sign | Format::F16.infinity() as u16,
+        Class::Finite => {
+            let scale = f64::from(element.exponent - format.fraction_bits as i32).exp2();
+            sign | Format::F16.round(f64::from(element.significand) * scale, Rounding::Nearest) as u16
+        }
+    }
+}
+
+/// The integers of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Integers {
+    pub bits: u32,
+    pub signed: bool,
+}
+
+impl Integers {
+    pub fn clamp(self, value: i128) -> i128 {
+        match self.signed {
+            true => value.clamp(-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1),
+            false => value.clamp(0, (1 << self.bits) - 1),
+        }
+    }
+}
+
+/// `cvt.(rni|rzi|rmi|rpi)` to integers: out of range saturates. NaN becomes zero, or the top bit alone where f64 or
+/// integers of 64 bits take part (`wide`).
+pub fn to_integer(value: f64, rounding: Rounding, integers: Integers, wide: bool) -> i128 {
+    match value {
+        value if !value.is_nan() => integers.clamp(to_integral(value, rounding) as i128),
+        _ if !wide => 0,
+        _ if integers.signed => -(1 << (integers.bits - 1)),
+        _ => 1 << (integers.bits - 1),
     }
 }

@@ -120,7 +120,11 @@ impl Format {
         let steps = ((kept - self.smallest_exponent()) as u64) << self.fraction_bits;
         let magnitude = steps + quotient + u64::from(away);
         let infinity = u64::from(self.infinity() >> self.ignored_bits);
-        let largest = if outward { infinity } else { infinity - 1 };
+        let largest = match outward {
+            _ if self.finite => u64::from(self.nan() - 1),
+            true => infinity,
+            false => infinity - 1,
+        };
         sign | (magnitude.min(largest) as u32) << self.ignored_bits
     }
 }

@@ -6,7 +6,11 @@
 //! it, in the sequences that ptxas emits for sm_90. Functions named `unit_` are the unit itself.
 
 use super::arithmetic::{Mode, add, flush, multiply};
-use super::tables::{EXPONENTIAL, LOGARITHM, RECIPROCAL, RECIPROCAL_ROOT, ROOT, Row};
+use super::format::Rounding;
+use super::tables::{
+    EXPONENTIAL, HYPERBOLIC_TANGENT, HYPERBOLIC_TANGENT_BINADES, LOGARITHM, RECIPROCAL, RECIPROCAL_ROOT, ROOT, Row,
+    SINE,
+};
 use super::{INFINITY, NAN, SIGN, SMALLEST_NORMAL};
 
 const FRACTION: u32 = 0x007f_ffff;
@@ -31,6 +35,8 @@ mod interpolations {
     pub const RCP: Interpolation = Interpolation { rows: &RECIPROCAL,      offset_bits: 16, shift: 13, bias: 0x47e7 };
     pub const RSQ: Interpolation = Interpolation { rows: &RECIPROCAL_ROOT, offset_bits: 17, shift: 14, bias: 0x7fff };
     pub const SQRT: Interpolation = Interpolation { rows: &ROOT,           offset_bits: 17, shift: 15, bias: 0xffff };
+    pub const SIN: Interpolation = Interpolation { rows: &SINE,            offset_bits: 17, shift: 11, bias: 0 };
+    pub const TANH: Interpolation = Interpolation { rows: &HYPERBOLIC_TANGENT, offset_bits: 17, shift: 15, bias: 0 };
 }
 use interpolations::*;
 
@@ -154,6 +160,63 @@ pub fn unit_root(a: u32) -> u32 {
         255 => INFINITY,
         _ => join(127 + half, SQRT.at(odd << 23 | fraction) >> 17) as u32,
     }
+}
+
+/// The argument is in turns. Quarters of a turn fold onto the first one.
+fn unit_wave(a: u32, first_quarter: u64) -> u32 {
+    let (field, fraction) = parts(a);
+    if field == 255 {
+        return NAN;
+    }
+    let significand = if field > 0 { u64::from(fraction) | HIDDEN as u64 } else { 0 };
+    // Quarters of a turn with 23 fraction bits. Whole turns beyond 64 bits do not count.
+    let fixed = match field - 125 {
+        by if by >= 40 => 0,
+        by if by >= 0 => significand << by,
+        by => significand >> (-by).min(40),
+    };
+    let quarter = (fixed >> 23) + first_quarter;
+    let rest = fixed as u32 & FRACTION;
+    let rest = if quarter & 1 == 1 { !rest & FRACTION } else { rest };
+    let sign = if first_quarter == 0 { a & SIGN } else { 0 } ^ ((quarter as u32 >> 1 & 1) << 31);
+    match SIN.at(rest) {
+        0 => sign,
+        value => sign | truncated(value, 37),
+    }
+}
+
+/// `sin.approx{.ftz}.f32`
+pub fn sine(a: u32) -> u32 {
+    unit_wave(turns(a), 0)
+}
+
+/// `cos.approx{.ftz}.f32`
+pub fn cosine(a: u32) -> u32 {
+    unit_wave(turns(a), 1)
+}
+
+/// Radians to turns, toward zero.
+fn turns(a: u32) -> u32 {
+    const TURNS_PER_RADIAN: u32 = 0x3e22_f983;
+    multiply(a, TURNS_PER_RADIAN, Mode { rounding: Rounding::Zero, flush: false })
+}
+
+/// `tanh.approx.f32`; the only function of the unit that sees subnormals.
+pub fn hyperbolic_tangent(a: u32) -> u32 {
+    const FIRST_BINADE: i64 = 119;
+    let (field, fraction) = parts(a);
+    if is_nan(a) {
+        return NAN;
+    }
+    if field < FIRST_BINADE {
+        return a;
+    }
+    let Some((first, index_bits)) = HYPERBOLIC_TANGENT_BINADES.get((field - FIRST_BINADE) as usize) else {
+        return a & SIGN | ONE;
+    };
+    // Rows of a binade may be longer than 2^17 steps of the fraction; the offset drops what is below.
+    let position = (first << 17) + (fraction >> (6 - index_bits));
+    a & SIGN | truncated(TANH.at(position), 39)
 }
 
 /// The exponent as `2 * half + odd`.
