@@ -1,6 +1,6 @@
 //! What of the table runs. The rest is known, and refused with its name.
 
-use ptx::forms::{AsyncCopy, Barrier, Compare, Control, Convert, Float, Integer, Matrix, Movement, Warp};
+use ptx::forms::{AsyncCopy, Barrier, Compare, Control, Convert, Float, Integer, Movement, Warp};
 use ptx::{Instruction, Op};
 
 /// Does the emulator execute this operation?
@@ -71,7 +71,7 @@ pub fn executes(op: Op) -> bool {
                 | Convert::NarrowPair
         ),
         Op::Warp(op) => matches!(op, Warp::Shuffle | Warp::Vote | Warp::Ballot | Warp::ActiveMask | Warp::Synchronise),
-        Op::Matrix(op) => matches!(op, Matrix::LoadMatrix | Matrix::Multiply16 | Matrix::MultiplyBrain16),
+        Op::Matrix(_) | Op::Wmma(_) => true,
         Op::AsyncCopy(op) => matches!(
             op,
             AsyncCopy::Copy | AsyncCopy::CopyThroughL2 | AsyncCopy::Commit | AsyncCopy::WaitGroup | AsyncCopy::WaitAll
@@ -81,7 +81,6 @@ pub fn executes(op: Op) -> bool {
         Op::Half(_)
         | Op::Atomic(_)
         | Op::Fence(_)
-        | Op::Wmma(_)
         | Op::Wgmma(_)
         | Op::BulkCopy(_)
         | Op::TensorMap(_)

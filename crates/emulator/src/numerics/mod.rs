@@ -1,6 +1,7 @@
 //! What an H200 computes, to the bit.
 //!
-//! Four parts, each a pure function of bit patterns: [`tensor_core`] (fused dot products), [`special`] (the table unit
+//! Five parts, each a pure function of bit patterns: [`tensor_core`] (fused dot products), [`product`] (matrix products
+//! of a warp), [`special`] (the table unit
 //! behind `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`), [`convert`] and [`arithmetic`]. The rules and tables were solved from
 //! results of an NVIDIA H200 (driver 580.159.04, November 2026) and then compared with it: 2^30 outputs per tensor-core
 //! instruction and all 2^32 inputs of every special function, without a difference. Recorded results stand under test.
@@ -9,7 +10,9 @@
 
 pub mod arithmetic;
 pub mod convert;
+mod double;
 pub mod format;
+pub mod product;
 pub mod special;
 mod tables;
 pub mod tensor_core;
