@@ -1,82 +1,119 @@
 //! Tensor cores and what feeds them. The whole warp takes part.
 
 use super::access::Access;
-use super::{At, Next};
+use super::product::{Product, Work, integers, shape};
+use super::{Action, At, Next, together};
 use crate::happens_before::Kind;
 use crate::machine::{AddressSource, Block, Decoder, Source, Values, Why};
-use crate::numerics::tensor_core::{Rule, Shape, multiply};
+use crate::numerics::format::{Format, Rounding};
+use crate::numerics::product::Arithmetic;
+use crate::numerics::tensor_core::Rule;
 use ptx::forms::Matrix;
 use ptx::{Instruction, RegisterId, Space, Type};
 
-pub enum Fragmented {
+/// Moves of 8×8 matrices of 16-bit elements, of which lane l holds row l/4, columns 2·(l%4) and the next.
+pub enum Tiles {
     Load { address: AddressSource, destinations: Vec<Option<RegisterId>>, transposed: bool, space: Option<Space> },
-    Multiply { rule: Rule, destinations: Vec<Option<RegisterId>>, a: Vec<Source>, b: Vec<Source>, c: Vec<Source> },
+    Store { address: AddressSource, sources: Vec<Source>, transposed: bool, space: Option<Space> },
+    Transpose { destination: Option<RegisterId>, source: Source },
 }
 
 /// A row of an 8×8 matrix of 16-bit elements.
 const ROW_BYTES: u32 = 16;
-/// `mma.sync.m16n8k16`.
-const SHAPE: Shape = Shape { rows: 16, columns: 8, depth: 16 };
 
-pub fn decode(op: Matrix, instruction: &Instruction, decoder: &Decoder) -> Result<Fragmented, Why> {
-    match op {
-        Matrix::LoadMatrix => Ok(Fragmented::Load {
-            address: decoder.address(&instruction.operands[1])?,
-            destinations: decoder.destinations(&instruction.operands[0])?,
-            transposed: instruction.has("trans"),
-            space: instruction.space(),
-        }),
-        Matrix::Multiply16 => decode_multiply(Rule::F16_K16, instruction, decoder),
-        Matrix::MultiplyBrain16 => decode_multiply(Rule::BF16_K16, instruction, decoder),
-        Matrix::StoreMatrix
-        | Matrix::MoveMatrix
-        | Matrix::MultiplyHalfToHalf
-        | Matrix::MultiplyHalf
-        | Matrix::MultiplyBrain
-        | Matrix::MultiplyTensor32
-        | Matrix::MultiplyDouble
-        | Matrix::MultiplyDoubleWide
-        | Matrix::MultiplyFloat8
-        | Matrix::MultiplyFloat8Short
-        | Matrix::MultiplyFloat8ToHalf
-        | Matrix::MultiplyInteger8
-        | Matrix::MultiplyInteger4
-        | Matrix::MultiplyBits
-        | Matrix::MultiplyQuadHalf
-        | Matrix::MultiplyQuadFloat
-        | Matrix::MultiplyQuadMixed => Err(String::new()),
-    }
+pub fn decode(op: Matrix, instruction: &Instruction, decoder: &Decoder) -> Result<Action, Why> {
+    let operands = &instruction.operands;
+    let (transposed, space) = (instruction.has("trans"), instruction.space());
+    let tiles = match op {
+        Matrix::LoadMatrix => Tiles::Load {
+            address: decoder.address(&operands[1])?,
+            destinations: decoder.destinations(&operands[0])?,
+            transposed,
+            space,
+        },
+        Matrix::StoreMatrix => Tiles::Store {
+            address: decoder.address(&operands[0])?,
+            sources: decoder.sources(&operands[1], Type::B32)?,
+            transposed,
+            space,
+        },
+        Matrix::MoveMatrix => Tiles::Transpose {
+            destination: decoder.destination(&operands[0])?,
+            source: decoder.source(&operands[1], Type::B32)?,
+        },
+        product => {
+            let product = decode_product(product, instruction, decoder)?;
+            return Ok(Action::Product(Box::new(product)));
+        }
+    };
+    Ok(Action::Matrix(tiles))
 }
 
-fn decode_multiply(rule: Rule, instruction: &Instruction, decoder: &Decoder) -> Result<Fragmented, Why> {
-    let sources = |index: usize, ty| decoder.sources(&instruction.operands[index], ty);
-    Ok(Fragmented::Multiply {
-        rule,
-        destinations: decoder.destinations(&instruction.operands[0])?,
-        a: sources(1, Type::B32)?,
-        b: sources(2, Type::B32)?,
-        c: sources(3, Type::F32)?,
+fn decode_product(op: Matrix, instruction: &Instruction, decoder: &Decoder) -> Result<Product, Why> {
+    let types: Vec<Type> = instruction.types().collect();
+    let &[d, a, b, c] = types.as_slice() else { return Err("types of this number".into()) };
+    let (depth, saturate) = (shape(instruction).depth, instruction.has("satfinite"));
+    let work: Work = match (op, depth) {
+        (Matrix::Multiply16, _) => Rule::F16_K16.into(),
+        (Matrix::MultiplyBrain16, _) => Rule::BF16_K16.into(),
+        (Matrix::MultiplyHalfToHalf, 8) => Rule::F16_K8_F16.into(),
+        (Matrix::MultiplyHalfToHalf, _) => Rule::F16_K16_F16.into(),
+        (Matrix::MultiplyHalf, _) => Rule::F16_K8.into(),
+        (Matrix::MultiplyBrain, _) => Rule::BF16_K8.into(),
+        (Matrix::MultiplyTensor32, 4) => Rule::TF32_K4.into(),
+        (Matrix::MultiplyTensor32, _) => Rule::TF32_K8.into(),
+        (Matrix::MultiplyDouble | Matrix::MultiplyDoubleWide, _) => Work::Double(Rounding::Nearest),
+        (Matrix::MultiplyFloat8 | Matrix::MultiplyFloat8Short, 16) => float8([a, b], Rule::F16_K8),
+        (Matrix::MultiplyFloat8 | Matrix::MultiplyFloat8Short, _) => float8([a, b], Rule::F16_K16),
+        (Matrix::MultiplyFloat8ToHalf, 16) => float8([a, b], Rule::F16_K8_F16),
+        (Matrix::MultiplyFloat8ToHalf, _) => float8([a, b], Rule::F16_K16_F16),
+        (Matrix::MultiplyInteger8 | Matrix::MultiplyInteger4, _) => integers([a, b], saturate),
+        (Matrix::MultiplyBits, _) => Arithmetic::Bits { exclusive: instruction.has("xor") }.into(),
+        (Matrix::MultiplyQuadHalf | Matrix::MultiplyQuadFloat | Matrix::MultiplyQuadMixed, _) => {
+            return Product::decode_quad([d, c], instruction, decoder);
+        }
+        (Matrix::LoadMatrix | Matrix::StoreMatrix | Matrix::MoveMatrix, _) => return Err(String::new()),
+    };
+    Product::decode(work, [d, a, b, c], instruction, decoder)
+}
+
+fn float8(types: [Type; 2], sum: Rule) -> Work {
+    let [left, right] = types.map(|ty| if ty == Type::E4m3 { Format::E4M3 } else { Format::E5M2 });
+    Arithmetic::Float8 { left, right, sum }.into()
+}
+
+pub fn execute(block: &mut Block, at: At, tiles: &Tiles) -> Next {
+    together(block, at, |block, at| match tiles {
+        Tiles::Load { address, destinations, transposed, space } => {
+            load(block, at, address, destinations, *transposed, *space);
+        }
+        Tiles::Store { address, sources, transposed, space } => store(block, at, address, sources, *transposed, *space),
+        Tiles::Transpose { destination, source } => {
+            let values = block.read(at.warp, *source);
+            let values = gather(|row, column| element(&values, column, row));
+            block.warps[at.warp].write(*destination, at.mask, &values);
+        }
     })
 }
 
-pub fn execute(block: &mut Block, at: At, fragmented: &Fragmented) -> Next {
-    if at.mask == 0 {
-        return Next::Following;
-    }
-    let Some(mask) = block.gather(at, u32::MAX) else { return Next::Done };
-    let at = At { mask, ..at };
-    match fragmented {
-        Fragmented::Load { address, destinations, transposed, space } => {
-            load(block, at, address, destinations, *transposed, *space);
-        }
-        Fragmented::Multiply { rule, destinations, a, b, c } => product(block, at, rule, destinations, [a, b, c]),
-    }
-    block.warps[at.warp].disperse(at.statement, u32::MAX);
-    Next::Done
+/// What each lane holds of a matrix.
+fn gather(element: impl Fn(usize, usize) -> u64) -> Values {
+    std::array::from_fn(|lane| {
+        let (row, column) = (lane / 4, lane % 4 * 2);
+        element(row, column) | element(row, column + 1) << 16
+    })
 }
 
-/// Lanes 8i to 8i+7 give the rows of matrix i; each lane receives two elements of every matrix.
-/// PTX ISA, "ldmatrix": lane l gets row l/4, columns 2·(l%4) and the next; transposed, the roles are exchanged.
+/// An element of a matrix that the lanes hold.
+fn element(values: &Values, row: usize, column: usize) -> u64 {
+    values[row * 4 + column / 2] >> (column % 2 * 16) & 0xffff
+}
+
+/// The rows of `count` matrices: lanes 8i to 8i+7 give those of matrix i.
+fn givers(at: At, count: usize) -> At {
+    At { mask: at.mask & u32::MAX >> (32 - 8 * count.clamp(1, 4)), ..at }
+}
+
 fn load(
     block: &mut Block,
     at: At,
@@ -86,48 +123,31 @@ fn load(
     space: Option<Space>,
 ) {
     let addresses = block.addresses(at.warp, address);
-    let givers = u32::MAX >> (32 - 8 * destinations.len().min(4));
     let access = Access { space, kind: Kind::Read, bytes: ROW_BYTES };
-    let rows = block.access(At { mask: at.mask & givers, ..at }, &access, &addresses);
+    let rows = block.access(givers(at, destinations.len()), &access, &addresses);
     for (matrix, destination) in destinations.iter().enumerate() {
         let element = |row: usize, column: usize| block.fetch(rows[matrix * 8 + row], column * 2, 2);
-        let values: Values = std::array::from_fn(|lane| {
-            let (row, column) = (lane / 4, lane % 4 * 2);
-            let pair = if transposed {
-                [element(column, row), element(column + 1, row)]
-            } else {
-                [element(row, column), element(row, column + 1)]
-            };
-            pair[0] | pair[1] << 16
-        });
+        let values = gather(|row, column| if transposed { element(column, row) } else { element(row, column) });
         block.warps[at.warp].write(*destination, at.mask, &values);
     }
 }
 
-/// PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type": group g = lane/4, t = lane%4.
-/// A: register i holds row g + 8·(i%2), columns 2t + 8·(i/2) and the next; B: column g, rows 2t + 8·i and the next;
-/// C: register i holds row g + 8·(i/2), column 2t + i%2.
-fn product(block: &mut Block, at: At, rule: &Rule, destinations: &[Option<RegisterId>], operands: [&[Source]; 3]) {
-    let [a, b, c] =
-        operands.map(|sources| sources.iter().map(|one| block.read(at.warp, *one)).collect::<Vec<Values>>());
-    let half = |value: u64, high: usize| (value >> (16 * high)) as u16;
-    let (mut left, mut right, mut sum) = ([0u16; 256], [0u16; 128], [0u32; 128]);
-    for lane in 0..32 {
-        let (g, t) = (lane / 4, lane % 4);
-        for (i, pair) in (0..8).map(|place| (place / 2, place % 2)) {
-            left[(g + 8 * (i % 2)) * 16 + 2 * t + 8 * (i / 2) + pair] = half(a[i][lane], pair);
+fn store(
+    block: &mut Block,
+    at: At,
+    address: &AddressSource,
+    sources: &[Source],
+    transposed: bool,
+    space: Option<Space>,
+) {
+    let addresses = block.addresses(at.warp, address);
+    let access = Access { space, kind: Kind::Write, bytes: ROW_BYTES };
+    let rows = block.access(givers(at, sources.len()), &access, &addresses);
+    for (matrix, source) in sources.iter().enumerate() {
+        let values = block.read(at.warp, *source);
+        for (row, column) in (0..64).map(|place| (place / 8, place % 8)) {
+            let value = if transposed { element(&values, column, row) } else { element(&values, row, column) };
+            block.put(rows[matrix * 8 + row], column * 2, 2, value);
         }
-        for (i, pair) in (0..4).map(|place| (place / 2, place % 2)) {
-            right[g * 16 + 2 * t + 8 * i + pair] = half(b[i][lane], pair);
-        }
-        for i in 0..4 {
-            sum[(g + 8 * (i / 2)) * 8 + 2 * t + i % 2] = c[i][lane] as u32;
-        }
-    }
-    multiply(rule, SHAPE, &left, &right, &mut sum);
-    for (i, destination) in destinations.iter().enumerate() {
-        let place = |lane: usize| (lane / 4 + 8 * (i / 2)) * 8 + 2 * (lane % 4) + i % 2;
-        let values: Values = std::array::from_fn(|lane| u64::from(sum[place(lane)]));
-        block.warps[at.warp].write(*destination, at.mask, &values);
     }
 }

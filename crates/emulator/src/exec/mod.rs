@@ -13,11 +13,14 @@ mod extended;
 mod float;
 mod half;
 mod integer;
+mod layout;
 mod matrix;
 mod movement;
 mod packed;
+mod product;
 mod support;
 mod warp;
+mod wmma;
 
 pub use access::{Access, Accessed};
 pub use support::{executes, knows_special};
@@ -88,7 +91,9 @@ pub enum Action {
     Extended(extended::Extended),
     Movement(movement::Transfer),
     Warp(warp::Exchange),
-    Matrix(matrix::Fragmented),
+    Matrix(matrix::Tiles),
+    Product(Box<product::Product>),
+    Fragment(Box<wmma::Transfer>),
     Copy(async_copy::Copying),
     Barrier(barrier::Meeting),
     Control(control::Jump),
@@ -129,13 +134,13 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
         Op::Convert(op) => convert::decode(op, instruction, decoder).map(Action::Compute),
         Op::Movement(op) => movement::decode(op, instruction, decoder),
         Op::Warp(op) => warp::decode(op, instruction, decoder).map(Action::Warp),
-        Op::Matrix(op) => matrix::decode(op, instruction, decoder).map(Action::Matrix),
+        Op::Matrix(op) => matrix::decode(op, instruction, decoder),
+        Op::Wmma(op) => wmma::decode(op, instruction, decoder),
         Op::AsyncCopy(op) => async_copy::decode(op, instruction, decoder).map(Action::Copy),
         Op::Barrier(op) => barrier::decode(op, instruction, decoder).map(Action::Barrier),
         Op::Control(op) => control::decode(op, at, decoder).map(Action::Control),
         Op::Atomic(_)
         | Op::Fence(_)
-        | Op::Wmma(_)
         | Op::Wgmma(_)
         | Op::BulkCopy(_)
         | Op::TensorMap(_)
@@ -154,9 +159,22 @@ pub fn execute(block: &mut Block, at: At, action: &Action) -> Next {
         Action::Extended(extended) => extended::execute(block, at, extended),
         Action::Movement(transfer) => movement::execute(block, at, transfer),
         Action::Warp(exchange) => warp::execute(block, at, exchange),
-        Action::Matrix(fragmented) => matrix::execute(block, at, fragmented),
+        Action::Matrix(tiles) => matrix::execute(block, at, tiles),
+        Action::Product(product) => product.execute(block, at),
+        Action::Fragment(transfer) => transfer.execute(block, at),
         Action::Copy(copying) => async_copy::execute(block, at, copying),
         Action::Barrier(meeting) => barrier::execute(block, at, meeting),
         Action::Control(jump) => control::execute(block, at, jump),
     }
+}
+
+/// Does what the whole warp does at once, when all its lanes are here.
+fn together(block: &mut Block, at: At, effect: impl FnOnce(&mut Block, At)) -> Next {
+    if at.mask == 0 {
+        return Next::Following;
+    }
+    let Some(mask) = block.gather(at, u32::MAX) else { return Next::Done };
+    effect(block, At { mask, ..at });
+    block.warps[at.warp].disperse(at.statement, u32::MAX);
+    Next::Done
 }

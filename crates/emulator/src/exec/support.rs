@@ -1,6 +1,6 @@
 //! What of the table runs. The rest is known, and refused with its name.
 
-use ptx::forms::{AsyncCopy, Barrier, Control, Float, Matrix, Movement, Warp};
+use ptx::forms::{AsyncCopy, Barrier, Control, Float, Movement, Warp};
 use ptx::{Instruction, Op};
 
 /// Does the emulator execute this operation?
@@ -24,7 +24,7 @@ pub fn executes(op: Op) -> bool {
                 | Movement::StoreVolatile
         ),
         Op::Warp(op) => matches!(op, Warp::Shuffle | Warp::Vote | Warp::Ballot | Warp::ActiveMask | Warp::Synchronise),
-        Op::Matrix(op) => matches!(op, Matrix::LoadMatrix | Matrix::Multiply16 | Matrix::MultiplyBrain16),
+        Op::Matrix(_) | Op::Wmma(_) => true,
         Op::AsyncCopy(op) => matches!(
             op,
             AsyncCopy::Copy | AsyncCopy::CopyThroughL2 | AsyncCopy::Commit | AsyncCopy::WaitGroup | AsyncCopy::WaitAll
@@ -34,7 +34,6 @@ pub fn executes(op: Op) -> bool {
         Op::Integer(_) | Op::Half(_) | Op::Compare(_) | Op::Convert(_) => true,
         Op::Atomic(_)
         | Op::Fence(_)
-        | Op::Wmma(_)
         | Op::Wgmma(_)
         | Op::BulkCopy(_)
         | Op::TensorMap(_)

@@ -3,6 +3,9 @@
 //! Each part is a pure function of bit patterns: [`tensor_core`] (fused dot products), [`special`] (the table unit
 //! behind `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos`, `tanh`), [`convert`], and [`arithmetic`] on f32, with
 //! [`double`] for f64 and [`mod@half`] for f16 and bf16. The rules and tables were solved from
+//! Five parts, each a pure function of bit patterns: [`tensor_core`] (fused dot products), [`product`] (matrix products
+//! of a warp), [`special`] (the table unit
+//! behind `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`), [`convert`] and [`arithmetic`]. The rules and tables were solved from
 //! results of an NVIDIA H200 (driver 580.159.04, November 2026) and then compared with it: 2^30 outputs per tensor-core
 //! instruction and all 2^32 inputs of every special function, without a difference. Recorded results stand under test.
 //!
@@ -13,6 +16,7 @@ pub mod convert;
 pub mod double;
 pub mod format;
 pub mod half;
+pub mod product;
 pub mod special;
 mod tables;
 pub mod tensor_core;

@@ -1,0 +1,150 @@
+//! `mma.sync` and `wmma.mma`: a warp multiplies matrices that lie in its registers.
+
+use super::layout::{Layout, Order};
+use super::{At, Next};
+use crate::machine::{Block, Decoder, Source, Values, Why};
+use crate::numerics::convert::{f16_to_f32, f32_to_f16};
+use crate::numerics::format::{Format, Rounding};
+use crate::numerics::product::{Arithmetic, Digit, multiply_double};
+use crate::numerics::tensor_core::{Rule, Shape};
+use ptx::{Instruction, RegisterId, Type};
+
+pub struct Product {
+    work: Work,
+    /// Of one product.
+    shape: Shape,
+    destinations: Vec<Option<RegisterId>>,
+    sources: [Vec<Source>; 3],
+    /// Of A, B, C and D.
+    layouts: [Layout; 4],
+}
+
+/// What is computed.
+#[derive(Clone, Copy)]
+pub enum Work {
+    /// C may be narrower than the arithmetic's accumulator, and D too.
+    Single {
+        arithmetic: Arithmetic,
+        widen: bool,
+        narrow: bool,
+    },
+    Double(Rounding),
+}
+
+impl From<Arithmetic> for Work {
+    fn from(arithmetic: Arithmetic) -> Work {
+        Work::Single { arithmetic, widen: false, narrow: false }
+    }
+}
+
+impl From<Rule> for Work {
+    fn from(rule: Rule) -> Work {
+        Arithmetic::Fused(rule).into()
+    }
+}
+
+/// M, N and K of the mnemonic.
+pub fn shape(instruction: &Instruction) -> Shape {
+    let side = |name| instruction.form.spelling.variable(name, &instruction.modifiers).unwrap_or(1) as usize;
+    Shape { rows: side('M'), columns: side('N'), depth: side('K') }
+}
+
+/// The order of A's registers and of B's: where there are fewer rows than columns, B has the order of A.
+pub fn orders(shape: Shape) -> [Order; 2] {
+    let orders = [Order::Paired, Order::Single];
+    if shape.rows < shape.columns { [orders[1], orders[0]] } else { orders }
+}
+
+/// Integers of these types.
+pub fn integers(types: [Type; 2], saturate: bool) -> Work {
+    let [left, right] = types.map(|ty| Digit { bits: ty.bits(), signed: matches!(ty, Type::S4 | Type::S8) });
+    Arithmetic::Integer { left, right, saturate }.into()
+}
+
+impl Product {
+    /// With elements of D, A, B and C of these types.
+    pub fn decode(work: Work, types: [Type; 4], instruction: &Instruction, decoder: &Decoder) -> Result<Product, Why> {
+        let shape = shape(instruction);
+        let [left, right] = orders(shape);
+        let accumulator = |ty: Type| Layout::accumulator(shape.rows, shape.columns, ty.bits());
+        let layouts = [
+            Layout::operand(shape.rows, shape.depth, types[1].bits(), left),
+            Layout::operand(shape.columns, shape.depth, types[2].bits(), right),
+            accumulator(types[3]),
+            accumulator(types[0]),
+        ];
+        Product::with(work, shape, layouts, instruction, decoder)
+    }
+
+    /// `m8n8k4` of halves: four products.
+    pub fn decode_quad(types: [Type; 2], instruction: &Instruction, decoder: &Decoder) -> Result<Product, Why> {
+        let orders: Vec<_> =
+            instruction.modifiers.iter().flatten().filter(|one| ["row", "col"].contains(one)).collect();
+        let [into, from] = types.map(Type::bits);
+        let accumulator = if into == 16 { Format::F16 } else { Format::F32 };
+        let work = Work::Single { arithmetic: Arithmetic::Quad { accumulator }, widen: from < into, narrow: false };
+        let layouts = [
+            Layout::quad_operand(*orders[0] == "row"),
+            Layout::quad_operand(*orders[1] == "col"),
+            Layout::quad_accumulator(from),
+            Layout::quad_accumulator(into),
+        ];
+        Product::with(work, shape(instruction), layouts, instruction, decoder)
+    }
+
+    fn with(
+        work: Work,
+        shape: Shape,
+        layouts: [Layout; 4],
+        instruction: &Instruction,
+        decoder: &Decoder,
+    ) -> Result<Product, Why> {
+        let sources = |index: usize| {
+            let ty = if layouts[index - 1].bits == 64 { Type::F64 } else { Type::B32 };
+            decoder.sources(&instruction.operands[index], ty)
+        };
+        let sources = [sources(1)?, sources(2)?, sources(3)?];
+        Ok(Product { work, shape, destinations: decoder.destinations(&instruction.operands[0])?, sources, layouts })
+    }
+
+    pub fn execute(&self, block: &mut Block, at: At) -> Next {
+        super::together(block, at, |block, at| self.multiply(block, at))
+    }
+
+    fn multiply(&self, block: &mut Block, at: At) {
+        let [a, b, c] = [0, 1, 2]
+            .map(|operand| self.sources[operand].iter().map(|one| block.read(at.warp, *one)).collect::<Vec<Values>>());
+        match self.work {
+            Work::Double(rounding) => {
+                let [a, b, mut c] =
+                    [(0, a), (1, b), (2, c)].map(|(one, values)| self.layouts[one].collect(&values, |v| v));
+                multiply_double(rounding, self.shape, &a, &b, &mut c);
+                self.write(block, at, &c);
+            }
+            Work::Single { arithmetic, widen, narrow } => {
+                let [a, b] = [(0, a), (1, b)].map(|(one, values)| self.layouts[one].collect(&values, |v| v as u32));
+                let mut c = self.layouts[2].collect(&c, |v| if widen { f16_to_f32(v as u16) } else { v as u32 });
+                self.multiply_each(arithmetic, &a, &b, &mut c);
+                if narrow {
+                    c.iter_mut().for_each(|value| *value = u32::from(f32_to_f16(*value, Rounding::Nearest)));
+                }
+                self.write(block, at, &c);
+            }
+        }
+    }
+
+    /// One product, or four.
+    fn multiply_each(&self, arithmetic: Arithmetic, a: &[u32], b: &[u32], c: &mut [u32]) {
+        let Shape { rows, columns, depth } = self.shape;
+        let operands = a.chunks_exact(rows * depth).zip(b.chunks_exact(columns * depth));
+        for ((a, b), c) in operands.zip(c.chunks_exact_mut(rows * columns)) {
+            arithmetic.multiply(self.shape, a, b, c);
+        }
+    }
+
+    fn write<T: Copy + Into<u64>>(&self, block: &mut Block, at: At, matrix: &[T]) {
+        for (register, destination) in self.destinations.iter().enumerate() {
+            block.warps[at.warp].write(*destination, at.mask, &self.layouts[3].spread(matrix, register));
+        }
+    }
+}
