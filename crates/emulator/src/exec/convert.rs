@@ -6,7 +6,7 @@ use crate::numerics::arithmetic::{self, Mode};
 use crate::numerics::convert::{self, Integers};
 use crate::numerics::double::Exact;
 use crate::numerics::format::{Format, Rounding};
-use crate::numerics::half::{self, on_halves};
+use crate::numerics::half::on_halves;
 use ptx::forms::Convert;
 use ptx::{Instruction, Operand, Type};
 
@@ -131,7 +131,7 @@ impl Lane {
     }
 
     fn without_negatives(self, bits: u32) -> u32 {
-        if self.relu { half::relu(bits) } else { bits }
+        if self.relu { convert::relu(bits) } else { bits }
     }
 
     /// The float operand.
