@@ -15,7 +15,7 @@ macro_rules! recorded {
 }
 
 #[rustfmt::skip] // One row per line.
-fn unary() -> [(&'static str, Unary, u64, &'static str); 10] {
+fn unary() -> [(&'static str, Unary, u64, &'static str); 13] {
     recorded! {
         unit_exponential     "ex2.approx.ftz.f32"   0x3f2081471c6f2548;
         exponential          "ex2.approx.f32"       0x6c3c8affd7e6ebb1;
@@ -27,6 +27,9 @@ fn unary() -> [(&'static str, Unary, u64, &'static str); 10] {
         reciprocal_root      "rsqrt.approx.f32"     0x32cf19aa8bdb4045;
         unit_root            "sqrt.approx.ftz.f32"  0xe93fe58fb8785c60;
         root                 "sqrt.approx.f32"      0x26f9c2e9433c9052;
+        sine                 "sin.approx.f32"       0x0f9f7f74168aab76;
+        cosine               "cos.approx.f32"       0xb9d94c34fab0a792;
+        hyperbolic_tangent   "tanh.approx.f32"      0xc9ffbc10b4195af7;
     }
 }
 

@@ -6,7 +6,7 @@ use crate::numerics::arithmetic::{self, Mode};
 use crate::numerics::convert::{self, Integers};
 use crate::numerics::double::Exact;
 use crate::numerics::format::{Format, Rounding};
-use crate::numerics::half::{self, on_halves};
+use crate::numerics::half::on_halves;
 use ptx::forms::Convert;
 use ptx::{Instruction, Operand, Type};
 
@@ -100,7 +100,7 @@ impl Lane {
             Convert::NarrowHalvesTo8 => {
                 self.pair_of_bytes(convert::f16_to_f32((x >> 16) as u16), convert::f16_to_f32(x as u16))
             }
-            Convert::WidenFrom8 => self.from_bytes(a as u16),
+            Convert::WidenFrom8 => self.widened_bytes(a as u16),
             Convert::Pack | Convert::PackBytes => self.pack(x, y, c as u32),
         }
     }
@@ -131,7 +131,7 @@ impl Lane {
     }
 
     fn without_negatives(self, bits: u32) -> u32 {
-        if self.relu { half::relu(bits) } else { bits }
+        if self.relu { convert::relu(bits) } else { bits }
     }
 
     /// The float operand.
@@ -216,7 +216,7 @@ impl Lane {
         u64::from(high) << 8 | u64::from(low)
     }
 
-    fn from_bytes(self, bytes: u16) -> u64 {
+    fn widened_bytes(self, bytes: u16) -> u64 {
         let format = if self.from == Type::E4m3x2 { Format::E4M3 } else { Format::E5M2 };
         let halves = u32::from(bytes >> 8) << 16 | u32::from(bytes & 0xff);
         u64::from(on_halves([halves], |[byte]| {

@@ -131,7 +131,7 @@ impl Lane {
             let low = i128::from(value & 0xff_ffff);
             if self.ty.is_signed() && low >> 23 == 1 { low - (1 << 24) } else { low }
         });
-        if self.is_other() { x * y >> 16 } else { x * y }
+        if self.is_other() { (x * y) >> 16 } else { x * y }
     }
 
     /// Forms of 32-bit words.

@@ -70,6 +70,7 @@ pub fn decode(op: Movement, instruction: &Instruction, decoder: &Decoder) -> Res
         },
         // Caches are not modelled: nothing depends on what they hold.
         Movement::Prefetch | Movement::PrefetchKept | Movement::PrefetchUniform => return Ok(Action::Nothing),
+        // A policy is a number that nothing here reads.
         Movement::PolicyOfFraction => Transfer::Shift {
             destination: decoder.destination(&instruction.operands[0])?,
             source: Source::Constant(0),

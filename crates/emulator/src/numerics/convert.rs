@@ -154,3 +154,8 @@ pub fn to_integer(value: f64, rounding: Rounding, integers: Integers, wide: bool
         _ => 1 << (integers.bits - 1),
     }
 }
+
+/// `.relu` of a converted f32: negative numbers and -0 become +0, a NaN stays.
+pub fn relu(bits: u32) -> u32 {
+    if bits & !SIGN <= INFINITY && bits & SIGN != 0 { 0 } else { bits }
+}

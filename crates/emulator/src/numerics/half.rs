@@ -1,10 +1,10 @@
 //! Arithmetic on f16 and bf16: exact in f64, or rounded to odd there, then rounded once.
 
+use super::NAN_16;
 use super::arithmetic::sum;
 use super::convert::{bf16_to_f32, f16_to_f32};
 use super::format::{Format, Rounding};
 use super::special::{hyperbolic_tangent, unit_exponential};
-use super::{INFINITY, NAN_16};
 
 const SIGN: u16 = 0x8000;
 
@@ -142,9 +142,4 @@ pub fn on_halves<const N: usize>(operands: [u32; N], function: impl Fn([u16; N])
     let low = function(operands.map(|bits| bits as u16));
     let high = function(operands.map(|bits| (bits >> 16) as u16));
     u32::from(high) << 16 | u32::from(low)
-}
-
-/// `.relu` of a converted f32: negative numbers and -0 become +0, a NaN stays.
-pub fn relu(bits: u32) -> u32 {
-    if bits & !super::SIGN <= INFINITY && bits & super::SIGN != 0 { 0 } else { bits }
 }
