@@ -19,7 +19,7 @@ pub struct Layout {
     pub elements: usize,
     /// For each register, each of its elements and each lane: the element's index.
     places: Vec<[u16; 32]>,
-    /// Registers that hold different elements. A fragment may have more: they repeat these, and products do not read them.
+    /// Registers that hold different elements. A fragment may have more: they repeat these, and no product reads them.
     registers: usize,
 }
 
