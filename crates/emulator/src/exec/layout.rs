@@ -19,7 +19,7 @@ pub struct Layout {
     pub elements: usize,
     /// For each register, each of its elements and each lane: the element's index.
     places: Vec<[u16; 32]>,
-    /// Registers; those that follow repeat them.
+    /// Registers that hold different elements. A fragment may have more: they repeat these, and no product reads them.
     registers: usize,
 }
 
@@ -100,14 +100,16 @@ impl Layout {
         &self.places[register % self.registers * self.parts + part]
     }
 
-    /// The matrix of these registers.
-    pub fn collect<T: Copy + Default>(&self, registers: &[Values], element: impl Fn(u64) -> T) -> Vec<T> {
+    /// The matrix of the registers that `read` reads.
+    pub fn collect<T: Copy + Default>(&self, read: impl Fn(usize) -> Values, element: impl Fn(u64) -> T) -> Vec<T> {
         let mut matrix = vec![T::default(); self.elements];
         let mask = u64::MAX >> (64 - self.bits);
-        for (index, places) in self.places.iter().enumerate() {
-            let (values, shift) = (&registers[index / self.parts], index % self.parts * self.bits as usize);
-            for (value, place) in values.iter().zip(places) {
-                matrix[usize::from(*place)] = element(value >> shift & mask);
+        for (register, places) in self.places.chunks_exact(self.parts).enumerate() {
+            let values = read(register);
+            for (part, places) in places.iter().enumerate() {
+                for (value, place) in values.iter().zip(places) {
+                    matrix[usize::from(*place)] = element(value >> (part * self.bits as usize) & mask);
+                }
             }
         }
         matrix

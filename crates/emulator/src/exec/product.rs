@@ -2,7 +2,7 @@
 
 use super::layout::{Layout, Order};
 use super::{At, Next};
-use crate::machine::{Block, Decoder, Source, Values, Why};
+use crate::machine::{Block, Decoder, Source, Why};
 use crate::numerics::convert::{f16_to_f32, f32_to_f16};
 use crate::numerics::format::{Format, Rounding};
 use crate::numerics::product::{Arithmetic, Digit, multiply_double};
@@ -112,18 +112,16 @@ impl Product {
     }
 
     fn multiply(&self, block: &mut Block, at: At) {
-        let [a, b, c] = [0, 1, 2]
-            .map(|operand| self.sources[operand].iter().map(|one| block.read(at.warp, *one)).collect::<Vec<Values>>());
         match self.work {
             Work::Double(rounding) => {
-                let [a, b, mut c] =
-                    [(0, a), (1, b), (2, c)].map(|(one, values)| self.layouts[one].collect(&values, |v| v));
+                let [a, b, mut c] = [0, 1, 2].map(|operand| self.collect(block, at, operand, |bits| bits));
                 multiply_double(rounding, self.shape, &a, &b, &mut c);
                 self.write(block, at, &c);
             }
             Work::Single { arithmetic, widen, narrow } => {
-                let [a, b] = [(0, a), (1, b)].map(|(one, values)| self.layouts[one].collect(&values, |v| v as u32));
-                let mut c = self.layouts[2].collect(&c, |v| if widen { f16_to_f32(v as u16) } else { v as u32 });
+                let [a, b] = [0, 1].map(|operand| self.collect(block, at, operand, |bits| bits as u32));
+                let wide = |bits: u64| if widen { f16_to_f32(bits as u16) } else { bits as u32 };
+                let mut c = self.collect(block, at, 2, wide);
                 self.multiply_each(arithmetic, &a, &b, &mut c);
                 if narrow {
                     c.iter_mut().for_each(|value| *value = u32::from(f32_to_f16(*value, Rounding::Nearest)));
@@ -131,6 +129,12 @@ impl Product {
                 self.write(block, at, &c);
             }
         }
+    }
+
+    /// A, B or C.
+    fn collect<T: Copy + Default>(&self, block: &Block, at: At, operand: usize, element: impl Fn(u64) -> T) -> Vec<T> {
+        let read = |register: usize| block.read(at.warp, self.sources[operand][register]);
+        self.layouts[operand].collect(read, element)
     }
 
     /// One product, or four.
