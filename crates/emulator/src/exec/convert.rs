@@ -84,12 +84,16 @@ impl Lane {
             Convert::NarrowToFloat => self.single(convert::f64_to_f32(a, Mode { rounding, flush: self.flush })),
             Convert::Widen => self.single(convert::f16_to_f32(a as u16)),
             Convert::WidenBrain16 => u64::from(convert::bf16_to_f32(a as u16)),
+            // An H200 does not flush the operand of a conversion to f16, whatever `.ftz` says.
             Convert::Narrow
             | Convert::NarrowHalf
             | Convert::NarrowHalfFlushed
             | Convert::NarrowHalfSaturated
-            | Convert::NarrowHalfRelu
-            | Convert::NarrowDoubleToHalf => self.half(self.float(a)),
+            | Convert::NarrowHalfRelu => self.half(Lane { flush: false, ..self }.float(a)),
+            Convert::NarrowDoubleToHalf if f64::from_bits(a).is_nan() && !self.saturate => {
+                convert::shortened_nan(a, 16, 10)
+            }
+            Convert::NarrowDoubleToHalf => self.half(self.float(a)),
             Convert::NarrowBrain16 | Convert::NarrowBrain16Relu => {
                 u64::from(convert::f32_to_bf16(self.without_negatives(x), rounding))
             }

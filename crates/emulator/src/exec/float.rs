@@ -149,14 +149,14 @@ impl Lane {
 }
 
 impl Property {
-    /// Zero is finite and a number; neither normal nor subnormal.
+    /// Zero is finite, a number, and counts as normal (PTX ISA, "testp").
     fn holds(self, category: FpCategory) -> bool {
         match self {
             Property::Finite => !matches!(category, FpCategory::Nan | FpCategory::Infinite),
             Property::Infinite => category == FpCategory::Infinite,
             Property::Number => category != FpCategory::Nan,
             Property::NotANumber => category == FpCategory::Nan,
-            Property::Normal => category == FpCategory::Normal,
+            Property::Normal => matches!(category, FpCategory::Normal | FpCategory::Zero),
             Property::Subnormal => category == FpCategory::Subnormal,
         }
     }

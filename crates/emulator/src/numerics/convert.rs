@@ -76,9 +76,19 @@ pub fn f32_to_f64(bits: u32) -> u64 {
     f64::from(value).to_bits()
 }
 
-/// `cvt.rnd{.ftz}.f32.f64`
+/// `cvt.rnd{.ftz}.f32.f64`; a NaN keeps its sign and the upper part of its payload.
 pub fn f64_to_f32(bits: u64, mode: Mode) -> u32 {
-    mode.result(f64::from_bits(bits))
+    match f64::from_bits(bits).is_nan() {
+        true => shortened_nan(bits, 32, 23) as u32,
+        false => mode.result(f64::from_bits(bits)),
+    }
+}
+
+/// The NaN of an f64 in a format of fewer bits: sign, a quiet NaN, and what fits of the payload.
+pub fn shortened_nan(bits: u64, format_bits: u32, fraction_bits: u32) -> u64 {
+    let exponent = (1u64 << (format_bits - 1)) - (1 << fraction_bits);
+    let payload = (bits & ((1 << 52) - 1)) >> (52 - fraction_bits);
+    (bits >> 63) << (format_bits - 1) | exponent | payload | 1 << (fraction_bits - 1)
 }
 
 /// `cvt.rna{.satfinite}.tf32.f32`: half away from zero. Without `.satfinite` the bits above are all that counts, so a NaN

@@ -1,6 +1,7 @@
 //! f64 arithmetic in every rounding, on integers: the host rounds to nearest alone.
 //!
-//! A NaN operand comes back quiet, the first one first; an operation without a result gives the negative quiet NaN.
+//! A NaN operand comes back quiet, a signalling one before others; an operation without a result gives the negative
+//! quiet NaN.
 
 use super::format::Rounding;
 
@@ -136,9 +137,11 @@ fn is_zero(bits: u64) -> bool {
     bits & !SIGN == 0
 }
 
-/// The first NaN among the operands, quiet.
+/// The NaN that an operation on these operands gives: the first signalling one, or else the first, quiet.
 fn first_nan(operands: &[u64]) -> Option<u64> {
-    operands.iter().find(|bits| is_nan(**bits)).map(|bits| bits | QUIET)
+    let mut nans = operands.iter().filter(|bits| is_nan(**bits));
+    let first = nans.clone().next()?;
+    Some(nans.find(|bits| **bits & QUIET == 0).unwrap_or(first) | QUIET)
 }
 
 /// `add{.rnd}.f64`
@@ -173,8 +176,8 @@ pub fn multiply(a: u64, b: u64, rounding: Rounding) -> u64 {
 
 /// `fma.rnd.f64`: `a * b + c`, rounded once.
 pub fn fused_multiply_add(a: u64, b: u64, c: u64, rounding: Rounding) -> u64 {
-    if let Some(nan) = first_nan(&[a, b, c]) {
-        return nan;
+    if let Some(nan) = [a, b, c].into_iter().find(|bits| is_nan(*bits)) {
+        return nan | QUIET; // Unlike a sum, it does not prefer a signalling one.
     }
     if is_infinite(a) || is_infinite(b) {
         let product = multiply(a, b, rounding);
@@ -217,15 +220,15 @@ pub fn square_root(a: u64, rounding: Rounding) -> u64 {
 
 /// `neg.f64`
 pub fn negate(a: u64) -> u64 {
-    a ^ SIGN
+    first_nan(&[a]).unwrap_or(a ^ SIGN)
 }
 
-/// `abs.f64`
+/// `abs.f64`; a NaN keeps its sign.
 pub fn absolute(a: u64) -> u64 {
-    a & !SIGN
+    first_nan(&[a]).unwrap_or(a & !SIGN)
 }
 
-/// `min.f64`: one NaN gives the other operand; -0 is less than +0.
+/// `min.f64`: one NaN gives the other operand, two give the second; -0 is less than +0.
 pub fn minimum(a: u64, b: u64) -> u64 {
     select(a, b, u64::min)
 }
@@ -241,7 +244,7 @@ fn select(a: u64, b: u64, choose: fn(u64, u64) -> u64) -> u64 {
     let value = |key: u64| if key & SIGN != 0 { key ^ SIGN } else { !key };
     match (is_nan(a), is_nan(b)) {
         (false, false) => value(choose(key(a), key(b))),
-        (true, true) => a | QUIET,
+        (true, true) => b | QUIET,
         (true, false) => b,
         (false, true) => a,
     }
