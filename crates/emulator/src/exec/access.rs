@@ -42,7 +42,7 @@ impl Block<'_, '_> {
             accessed[lane] = self.locate(access, addresses[lane]);
         }
         self.watch(at, access, addresses, &accessed);
-        if access.kind == Kind::Write || access.kind == Kind::StrongWrite {
+        if matches!(access.kind, Kind::Write | Kind::StrongWrite | Kind::Atomic) {
             lanes(at.mask).for_each(|lane| self.mark_written(accessed[lane], access.bytes as usize));
         }
         accessed
@@ -74,7 +74,7 @@ impl Block<'_, '_> {
         if outside != 0 {
             checks::out_of_bounds::report(self, at, access, addresses, outside);
         }
-        if matches!(access.kind, Kind::Read | Kind::StrongRead) {
+        if matches!(access.kind, Kind::Read | Kind::StrongRead | Kind::Atomic) {
             checks::uninitialised_memory::watch(self, at, access, accessed);
         }
         self.order(at, access, accessed);

@@ -4,10 +4,12 @@
 
 mod access;
 mod async_copy;
+mod atomic;
 mod barrier;
 mod compare;
 mod control;
 mod convert;
+mod fence;
 mod float;
 mod integer;
 mod matrix;
@@ -16,9 +18,11 @@ mod support;
 mod warp;
 
 pub use access::{Access, Accessed};
+pub use barrier::{Ballot, announce};
 pub use support::{executes, knows_special};
 
 use crate::machine::{Block, Decoder, Source, Values, Why};
+use ptx::forms::Launch;
 use ptx::{Instruction, Op, RegisterId};
 
 /// An instruction that computes each lane's result from that lane's operands alone: the one definition of its form.
@@ -80,6 +84,7 @@ pub enum Action {
     Nothing,
     Compute(Compute),
     Movement(movement::Transfer),
+    Atomic(atomic::Update),
     Warp(warp::Exchange),
     Matrix(matrix::Fragmented),
     Copy(async_copy::Copying),
@@ -119,14 +124,16 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
         Op::Compare(op) => compare::decode(op, instruction, decoder).map(Action::Compute),
         Op::Convert(op) => convert::decode(op, instruction, decoder).map(Action::Compute),
         Op::Movement(op) => movement::decode(op, instruction, decoder),
+        Op::Atomic(op) => atomic::decode(op, instruction, decoder).map(Action::Atomic),
+        Op::Fence(op) => fence::decode(op),
         Op::Warp(op) => warp::decode(op, instruction, decoder).map(Action::Warp),
         Op::Matrix(op) => matrix::decode(op, instruction, decoder).map(Action::Matrix),
         Op::AsyncCopy(op) => async_copy::decode(op, instruction, decoder).map(Action::Copy),
         Op::Barrier(op) => barrier::decode(op, instruction, decoder).map(Action::Barrier),
         Op::Control(op) => control::decode(op, at, decoder).map(Action::Control),
+        // Time does not pass here, and nobody counts events.
+        Op::Launch(Launch::Sleep | Launch::CountEvent) => Ok(Action::Nothing),
         Op::Half(_)
-        | Op::Atomic(_)
-        | Op::Fence(_)
         | Op::Wmma(_)
         | Op::Wgmma(_)
         | Op::BulkCopy(_)
@@ -144,6 +151,7 @@ pub fn execute(block: &mut Block, at: At, action: &Action) -> Next {
             Next::Following
         }
         Action::Movement(transfer) => movement::execute(block, at, transfer),
+        Action::Atomic(update) => atomic::execute(block, at, update),
         Action::Warp(exchange) => warp::execute(block, at, exchange),
         Action::Matrix(fragmented) => matrix::execute(block, at, fragmented),
         Action::Copy(copying) => async_copy::execute(block, at, copying),

@@ -53,9 +53,12 @@ pub fn decode(op: Movement, instruction: &Instruction, decoder: &Decoder) -> Res
         Movement::ToSpace => decode_shift(instruction, decoder, SHARED_WINDOW.wrapping_neg())?,
         Movement::ToGeneric => decode_shift(instruction, decoder, SHARED_WINDOW)?,
         Movement::Load => decode_load(instruction, decoder, Kind::Read)?,
-        Movement::LoadVolatile => decode_load(instruction, decoder, Kind::StrongRead)?,
+        Movement::LoadUniform => decode_load(instruction, decoder, Kind::Read)?,
+        Movement::LoadVolatile | Movement::LoadStrong => decode_load(instruction, decoder, Kind::StrongRead)?,
         Movement::Store => decode_store(instruction, decoder, Kind::Write)?,
-        Movement::StoreVolatile => decode_store(instruction, decoder, Kind::StrongWrite)?,
+        Movement::StoreVolatile | Movement::StoreStrong => decode_store(instruction, decoder, Kind::StrongWrite)?,
+        // There is no cache to fill.
+        Movement::Prefetch | Movement::PrefetchKept | Movement::PrefetchUniform => return Ok(Action::Nothing),
         Movement::ToRareSpace
         | Movement::RareToGeneric
         | Movement::IsSpace
@@ -63,12 +66,6 @@ pub fn decode(op: Movement, instruction: &Instruction, decoder: &Decoder) -> Res
         | Movement::MapShared
         | Movement::RankOfAddress
         | Movement::RankOfShared
-        | Movement::LoadStrong
-        | Movement::LoadUniform
-        | Movement::StoreStrong
-        | Movement::Prefetch
-        | Movement::PrefetchKept
-        | Movement::PrefetchUniform
         | Movement::PolicyOfFraction => return Err(String::new()),
     };
     Ok(Action::Movement(transfer))

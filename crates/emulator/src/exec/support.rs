@@ -1,6 +1,6 @@
 //! What of the table runs. The rest is known, and refused with its name.
 
-use ptx::forms::{AsyncCopy, Barrier, Compare, Control, Convert, Float, Integer, Matrix, Movement, Warp};
+use ptx::forms::{AsyncCopy, Barrier, Compare, Control, Convert, Fence, Float, Integer, Launch, Matrix, Movement};
 use ptx::{Instruction, Op};
 
 /// Does the emulator execute this operation?
@@ -56,8 +56,14 @@ pub fn executes(op: Op) -> bool {
                 | Movement::ToGeneric
                 | Movement::Load
                 | Movement::LoadVolatile
+                | Movement::LoadStrong
+                | Movement::LoadUniform
+                | Movement::Prefetch
+                | Movement::PrefetchKept
+                | Movement::PrefetchUniform
                 | Movement::Store
                 | Movement::StoreVolatile
+                | Movement::StoreStrong
         ),
         Op::Convert(op) => matches!(
             op,
@@ -70,23 +76,23 @@ pub fn executes(op: Op) -> bool {
                 | Convert::NarrowBrain16
                 | Convert::NarrowPair
         ),
-        Op::Warp(op) => matches!(op, Warp::Shuffle | Warp::Vote | Warp::Ballot | Warp::ActiveMask | Warp::Synchronise),
+        Op::Warp(_) => true,
         Op::Matrix(op) => matches!(op, Matrix::LoadMatrix | Matrix::Multiply16 | Matrix::MultiplyBrain16),
         Op::AsyncCopy(op) => matches!(
             op,
             AsyncCopy::Copy | AsyncCopy::CopyThroughL2 | AsyncCopy::Commit | AsyncCopy::WaitGroup | AsyncCopy::WaitAll
         ),
-        Op::Barrier(op) => matches!(op, Barrier::Synchronise | Barrier::SynchroniseAligned | Barrier::Arrive),
+        Op::Barrier(op) => !matches!(op, Barrier::ClusterArrive | Barrier::ClusterWait),
         Op::Control(op) => matches!(op, Control::Branch | Control::Return | Control::Exit | Control::Trap),
+        Op::Atomic(_) => true,
+        Op::Fence(op) => matches!(op, Fence::Barrier | Fence::Scope | Fence::OneWay),
+        Op::Launch(op) => matches!(op, Launch::Sleep | Launch::CountEvent),
         Op::Half(_)
-        | Op::Atomic(_)
-        | Op::Fence(_)
         | Op::Wmma(_)
         | Op::Wgmma(_)
         | Op::BulkCopy(_)
         | Op::TensorMap(_)
-        | Op::Mbarrier(_)
-        | Op::Launch(_) => false,
+        | Op::Mbarrier(_) => false,
     }
 }
 
@@ -104,6 +110,7 @@ fn beyond(op: Op) -> &'static str {
         Op::Convert(Convert::ToFloat) => "rz rm rp sat u8 s8 u16 s16 u64 s64",
         Op::Convert(Convert::ToInteger) => "sat u8 s8 u16 s16 u64 s64",
         Op::Movement(_) => "const local shared::cluster param::func",
+        Op::Atomic(_) => "shared::cluster",
         Op::AsyncCopy(_) => "L2::cache_hint",
         _ => "",
     }
