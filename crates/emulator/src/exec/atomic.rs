@@ -1,8 +1,8 @@
 //! Reading and writing in one step. The lanes of an instruction take their turns in the order of their numbers.
 
 use super::access::{Access, Accessed};
-use super::{At, Next};
-use crate::happens_before::Kind;
+use super::{At, Next, fence};
+use crate::happens_before::{Kind, Semantics};
 use crate::machine::{AddressSource, Block, Decoder, Source, Values, Why, lanes, truncate};
 use crate::numerics::arithmetic::{self, Mode, NanOperand};
 use crate::numerics::format::{Format, Rounding};
@@ -12,6 +12,7 @@ use ptx::{Instruction, Operand, RegisterId, Type};
 
 pub struct Update {
     access: Access,
+    semantics: Semantics,
     address: AddressSource,
     /// What was there before; none for `red`.
     destinations: Vec<Option<RegisterId>>,
@@ -63,7 +64,8 @@ pub fn decode(op: Atomic, instruction: &Instruction, decoder: &Decoder) -> Resul
     let sources = |operand: &Operand| decoder.sources(operand, ty);
     let replacements = if *change == Change::CompareSwap { sources(&rest[2])? } else { vec![] };
     let (address, operands) = (decoder.address(&rest[0])?, sources(&rest[1])?);
-    Ok(Update { access, address, destinations, operands, replacements, change: *change, ty })
+    let semantics = Semantics { blind: reduces(op), ..fence::semantics(instruction) };
+    Ok(Update { access, semantics, address, destinations, operands, replacements, change: *change, ty })
 }
 
 /// `red` has no destination.
@@ -84,7 +86,7 @@ fn reduces(op: Atomic) -> bool {
 
 pub fn execute(block: &mut Block, at: At, update: &Update) -> Next {
     let addresses = block.addresses(at.warp, &update.address);
-    let accessed = block.access(at, &update.access, &addresses);
+    let accessed = block.ordered_access(at, &update.access, update.semantics, &addresses);
     let bytes = update.ty.bytes() as usize;
     for (index, operand) in update.operands.iter().enumerate() {
         let operands = block.read(at.warp, *operand);

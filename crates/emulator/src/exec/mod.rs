@@ -6,6 +6,7 @@ mod access;
 mod async_copy;
 mod atomic;
 mod barrier;
+mod call;
 mod compare;
 mod control;
 mod convert;
@@ -21,6 +22,7 @@ pub use access::{Access, Accessed};
 pub use barrier::{Ballot, announce};
 pub use support::{executes, knows_special};
 
+use crate::happens_before::Semantics;
 use crate::machine::{Block, Decoder, Source, Values, Why};
 use ptx::forms::Launch;
 use ptx::{Instruction, Op, RegisterId};
@@ -85,6 +87,7 @@ pub enum Action {
     Compute(Compute),
     Movement(movement::Transfer),
     Atomic(atomic::Update),
+    Fence(Semantics),
     Warp(warp::Exchange),
     Matrix(matrix::Fragmented),
     Copy(async_copy::Copying),
@@ -125,12 +128,12 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
         Op::Convert(op) => convert::decode(op, instruction, decoder).map(Action::Compute),
         Op::Movement(op) => movement::decode(op, instruction, decoder),
         Op::Atomic(op) => atomic::decode(op, instruction, decoder).map(Action::Atomic),
-        Op::Fence(op) => fence::decode(op),
+        Op::Fence(op) => fence::decode(op, instruction),
         Op::Warp(op) => warp::decode(op, instruction, decoder).map(Action::Warp),
         Op::Matrix(op) => matrix::decode(op, instruction, decoder).map(Action::Matrix),
         Op::AsyncCopy(op) => async_copy::decode(op, instruction, decoder).map(Action::Copy),
         Op::Barrier(op) => barrier::decode(op, instruction, decoder).map(Action::Barrier),
-        Op::Control(op) => control::decode(op, at, decoder).map(Action::Control),
+        Op::Control(op) => control::decode(op, at, instruction, decoder).map(Action::Control),
         // Time does not pass here, and nobody counts events.
         Op::Launch(Launch::Sleep | Launch::CountEvent) => Ok(Action::Nothing),
         Op::Half(_)
@@ -143,6 +146,11 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
     }
 }
 
+/// What follows the last statement of every function.
+pub fn end() -> Action {
+    Action::Control(control::Jump::Return)
+}
+
 pub fn execute(block: &mut Block, at: At, action: &Action) -> Next {
     match action {
         Action::Nothing => Next::Following,
@@ -152,6 +160,7 @@ pub fn execute(block: &mut Block, at: At, action: &Action) -> Next {
         }
         Action::Movement(transfer) => movement::execute(block, at, transfer),
         Action::Atomic(update) => atomic::execute(block, at, update),
+        Action::Fence(semantics) => fence::execute(block, at, *semantics),
         Action::Warp(exchange) => warp::execute(block, at, exchange),
         Action::Matrix(fragmented) => matrix::execute(block, at, fragmented),
         Action::Copy(copying) => async_copy::execute(block, at, copying),

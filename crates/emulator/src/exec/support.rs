@@ -54,6 +54,9 @@ pub fn executes(op: Op) -> bool {
             Movement::Move
                 | Movement::ToSpace
                 | Movement::ToGeneric
+                | Movement::ToRareSpace
+                | Movement::RareToGeneric
+                | Movement::IsSpace
                 | Movement::Load
                 | Movement::LoadVolatile
                 | Movement::LoadStrong
@@ -83,16 +86,11 @@ pub fn executes(op: Op) -> bool {
             AsyncCopy::Copy | AsyncCopy::CopyThroughL2 | AsyncCopy::Commit | AsyncCopy::WaitGroup | AsyncCopy::WaitAll
         ),
         Op::Barrier(op) => !matches!(op, Barrier::ClusterArrive | Barrier::ClusterWait),
-        Op::Control(op) => matches!(op, Control::Branch | Control::Return | Control::Exit | Control::Trap),
+        Op::Control(op) => op != Control::Breakpoint,
         Op::Atomic(_) => true,
         Op::Fence(op) => matches!(op, Fence::Barrier | Fence::Scope | Fence::OneWay),
         Op::Launch(op) => matches!(op, Launch::Sleep | Launch::CountEvent),
-        Op::Half(_)
-        | Op::Wmma(_)
-        | Op::Wgmma(_)
-        | Op::BulkCopy(_)
-        | Op::TensorMap(_)
-        | Op::Mbarrier(_) => false,
+        Op::Half(_) | Op::Wmma(_) | Op::Wgmma(_) | Op::BulkCopy(_) | Op::TensorMap(_) | Op::Mbarrier(_) => false,
     }
 }
 
@@ -109,7 +107,7 @@ fn beyond(op: Op) -> &'static str {
         Op::Convert(Convert::Widen) => "sat ftz",
         Op::Convert(Convert::ToFloat) => "rz rm rp sat u8 s8 u16 s16 u64 s64",
         Op::Convert(Convert::ToInteger) => "sat u8 s8 u16 s16 u64 s64",
-        Op::Movement(_) => "const local shared::cluster param::func",
+        Op::Movement(_) => "shared::cluster",
         Op::Atomic(_) => "shared::cluster",
         Op::AsyncCopy(_) => "L2::cache_hint",
         _ => "",

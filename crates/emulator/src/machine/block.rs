@@ -287,6 +287,7 @@ impl Block<'_, '_> {
             Accessed::Global { allocation, offset } => self.global.place(self.global.address(allocation, offset)),
             Accessed::Shared { offset } => self.shared.place_of(offset as u64),
             Accessed::Parameter { offset } => format!("the parameters at {offset}"),
+            Accessed::Local { offset, .. } => format!("local memory at {offset}"),
         }
     }
 }
