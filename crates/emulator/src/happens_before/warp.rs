@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Site;
 use super::clock::{Clock, Row, bits};
+use super::words::Place;
 
 /// Releases, waits and finished copies remembered per warp, for the wording of faults.
 const REMEMBERED: usize = 256;
@@ -58,8 +59,8 @@ pub struct Warp {
     pub releases: VecDeque<Released>,
     pub copies: Copies,
     pub fences: Vec<Fence>,
-    /// What lanes have read of others' releases and not taken yet.
-    pub pending: BTreeMap<u8, Clock>,
+    /// What lanes have read of others' releases, by lane and place, and not taken yet.
+    pub pending: BTreeMap<(u8, Place), Clock>,
 }
 
 /// What lanes had done, and knew, at their last fence.

@@ -2,7 +2,7 @@
 //!
 //! A strong write publishes what its lane had released before: by its own `.release`, by an earlier fence, or by an
 //! earlier release to the same place. A strong read of the whole place takes what is published there, at once if it is
-//! an `.acquire`, else at the lane's next fence. An atomic continues what it reads; a plain store starts anew.
+//! an `.acquire`, else at the lane's next `.acquire` of that place or its next fence. An atomic continues what it reads; a plain store starts anew.
 //! All threads belong to one block, which every scope includes.
 
 use super::clock::{Clock, bits};
@@ -22,6 +22,9 @@ pub struct Semantics {
     pub blind: bool,
 }
 
+/// A space and an address in it.
+pub type Place = (Space, u64);
+
 /// What is published at a place, by whom.
 #[derive(Clone)]
 struct Published {
@@ -40,7 +43,7 @@ struct Word {
 /// Places with something to take, by space and address.
 #[derive(Clone, Default)]
 pub struct Words {
-    all: BTreeMap<(Space, u64), Word>,
+    all: BTreeMap<Place, Word>,
 }
 
 impl Words {
@@ -48,15 +51,15 @@ impl Words {
     fn erase(&mut self, space: Space, address: u64, bytes: u32) {
         // No access is wider than 16 bytes.
         let near = self.all.range((space, address.saturating_sub(16))..(space, address + u64::from(bytes)));
-        let overlaps = |(at, word): &(&(Space, u64), &Word)| at.1 + u64::from(word.bytes) > address;
+        let overlaps = |(at, word): &(&Place, &Word)| at.1 + u64::from(word.bytes) > address;
         let over: Vec<_> = near.filter(overlaps).map(|(at, _)| *at).collect();
         over.iter().for_each(|at| {
             self.all.remove(at);
         });
     }
 
-    fn read(&self, space: Space, address: u64, bytes: u32) -> Option<Clock> {
-        let word = self.all.get(&(space, address)).filter(|word| word.bytes == bytes)?;
+    fn read(&self, place: Place, bytes: u32) -> Option<Clock> {
+        let word = self.all.get(&place).filter(|word| word.bytes == bytes)?;
         let mut clocks = word.set.iter().map(|published| &published.clock);
         let mut all = (**clocks.next()?).clone();
         clocks.for_each(|clock| all.join(clock));
@@ -100,7 +103,7 @@ impl Detector {
         for lane in bits(mask) {
             let address = addresses[lane as usize];
             if matches!(kind, Kind::StrongRead | Kind::Atomic) && !semantics.blind {
-                self.take(at.warp, lane, space, address, bytes, semantics.acquire);
+                self.take(at.warp, lane, (space, address), bytes, semantics.acquire);
             }
             if kind.writes() {
                 self.publish(at.warp, lane, (space, address), bytes, kind);
@@ -108,16 +111,19 @@ impl Detector {
         }
     }
 
-    fn take(&mut self, warp: u32, lane: u8, space: Space, address: u64, bytes: u32, acquire: bool) {
-        let Some(clock) = self.words.read(space, address, bytes) else { return };
+    /// An acquire takes what this and earlier reads found at its place; other reads wait for a fence.
+    fn take(&mut self, warp: u32, lane: u8, place: Place, bytes: u32, acquire: bool) {
+        let clock = self.words.read(place, bytes);
         let warp = &mut self.warps[warp as usize];
-        warp.pend(lane, &clock);
-        if acquire {
-            warp.take_pending(1 << lane);
+        if let Some(clock) = clock {
+            warp.pend(lane, place, clock);
+        }
+        if acquire && let Some(clock) = warp.pending.remove(&(lane, place)) {
+            warp.learn(lane, clock);
         }
     }
 
-    fn publish(&mut self, index: u32, lane: u8, place: (Space, u64), bytes: u32, kind: Kind) {
+    fn publish(&mut self, index: u32, lane: u8, place: Place, bytes: u32, kind: Kind) {
         let clock = if kind.is_strong() { self.warps[index as usize].fenced(lane) } else { None };
         if clock.is_none() && self.words.all.is_empty() {
             return;
@@ -163,23 +169,31 @@ impl Warp {
         Some(clock)
     }
 
-    /// A lane has read what others published, and knows it from its next fence on.
-    fn pend(&mut self, lane: u8, clock: &Clock) {
-        match self.pending.get_mut(&lane) {
-            Some(pending) => pending.join(clock),
+    /// A lane has read what others published.
+    fn pend(&mut self, lane: u8, place: Place, clock: Clock) {
+        match self.pending.get_mut(&(lane, place)) {
+            Some(pending) => pending.join(&clock),
             None => {
-                self.pending.insert(lane, clock.clone());
+                self.pending.insert((lane, place), clock);
             }
         }
     }
 
+    /// A fence takes whatever its lanes have read.
     fn take_pending(&mut self, mask: u32) {
-        for lane in bits(mask) {
-            let Some(mut clock) = self.pending.remove(&lane) else { continue };
-            if let Some(group) = self.groups.iter().find(|group| group.mask >> lane & 1 == 1) {
-                clock.join(&group.view);
-                self.acquire(1 << lane, &Arc::new(clock));
+        let inside = |(lane, _): &&(u8, Place)| mask >> lane & 1 == 1;
+        let taken: Vec<(u8, Place)> = self.pending.keys().filter(inside).copied().collect();
+        for key in taken {
+            if let Some(clock) = self.pending.remove(&key) {
+                self.learn(key.0, clock);
             }
+        }
+    }
+
+    fn learn(&mut self, lane: u8, mut clock: Clock) {
+        if let Some(group) = self.groups.iter().find(|group| group.mask >> lane & 1 == 1) {
+            clock.join(&group.view);
+            self.acquire(1 << lane, &Arc::new(clock));
         }
     }
 }
