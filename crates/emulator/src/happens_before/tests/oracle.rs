@@ -8,6 +8,8 @@ use super::{Event, lanes_of};
 use crate::happens_before::{Kind, Lanes, Semantics, Site, Space};
 
 type Id = usize;
+/// Warp, lane and operation of a release.
+type Released = (u32, u8, Id);
 
 #[derive(Clone, Default)]
 struct Set(Vec<u64>);
@@ -72,7 +74,7 @@ pub struct Oracle {
     barriers: BTreeMap<u32, Vec<Id>>,
     history: BTreeMap<(Space, u64), Rc<Vec<Past>>>,
     /// Size of a place, and who released there.
-    words: BTreeMap<(Space, u64), (u32, Vec<(u32, u8, Id)>)>,
+    words: BTreeMap<(Space, u64), (u32, Vec<Released>)>,
 }
 
 impl Oracle {
@@ -206,7 +208,7 @@ impl Oracle {
             let end = place.1 + u64::from(bytes);
             self.words
                 .retain(|(space, at), (size, _)| *space != place.0 || *at >= end || *at + u64::from(*size) <= place.1);
-            let survives = |(other, lane_there, _): &(u32, u8, Id)| {
+            let survives = |(other, lane_there, _): &Released| {
                 kind == Kind::Atomic || kind == Kind::StrongWrite && (*other, *lane_there) == (warp, lane)
             };
             let mut left: Vec<_> = released.into_iter().filter(survives).collect();
