@@ -3,12 +3,12 @@
 use crate::checks;
 use crate::finding::Findings;
 use crate::machine::{LaunchShape, Program, Unsupported, run_grid};
-use crate::memory::{Bytes, GlobalMemory, SharedMemory};
+use crate::memory::{Bytes, GlobalMemory, SharedMemory, Variables};
 use launch::backend::{Backend, Options, Run, Witness};
 use launch::resolved::{self, MAP_BYTES, Placement};
 use launch::tensor_map::ResolvedMap;
 use launch::{Kernel, Limits, Memory, Resolved};
-use ptx::Function;
+use ptx::{Function, Module};
 use std::time::Instant;
 
 /// Runs kernels on the CPU, with all checks.
@@ -52,14 +52,15 @@ impl Backend for Emulator {
             if launch.cluster.is_some() {
                 return Err(Error::Feature("clusters"));
             }
-            decode(kernel, kernel.entry(launch)?, launch)?;
+            let variables = Variables::place(kernel.module(), &mut GlobalMemory::default());
+            decode(kernel, kernel.entry(launch)?, launch, &variables)?;
         }
         Ok(Loaded { kernel: kernel.clone(), resolved })
     }
 
     fn run(&self, loaded: &mut Loaded, memory: &mut Memory, options: &Options) -> Result<Run, Error> {
         let before = memory.clone();
-        let mut device = Device::new(memory);
+        let mut device = Device::new(memory, loaded.kernel.module());
         let mut findings = Findings::new(&loaded.kernel, options.seed);
         let mut run = Run::default();
         let spots = loaded.kernel.recipe.launches.iter().map(|launch| launch.spot.0);
@@ -77,11 +78,16 @@ impl Backend for Emulator {
     }
 }
 
-fn decode(kernel: &Kernel, function: &Function, launch: &resolved::Launch) -> Result<Program, Error> {
+fn decode(
+    kernel: &Kernel,
+    function: &Function,
+    launch: &resolved::Launch,
+    variables: &Variables,
+) -> Result<Program, Error> {
     let shared = SharedMemory::new(kernel.module(), function, launch.shared);
-    Program::decode(function, &shared).map_err(|what| {
-        let index = kernel.module().functions.iter().position(|one| std::ptr::eq(one, function)).unwrap_or(0);
-        let span = kernel.parsed.spans[index][what.statement.0 as usize].head;
+    let index = kernel.module().functions.iter().position(|one| std::ptr::eq(one, function)).unwrap_or(0);
+    Program::decode(kernel.module(), index, &shared, variables).map_err(|what| {
+        let span = kernel.parsed.spans[what.function][what.statement.0 as usize].head;
         let line = kernel.parsed.source.position(span.start).line;
         Error::Unsupported { file: kernel.file().into(), line, what }
     })
@@ -96,16 +102,18 @@ pub fn executes(form: &ptx::Form) -> bool {
 struct Device {
     global: GlobalMemory,
     addresses: Vec<u64>,
+    variables: Variables,
 }
 
 impl Device {
-    fn new(memory: &Memory) -> Device {
+    fn new(memory: &Memory, module: &Module) -> Device {
         let mut global = GlobalMemory::default();
         let place = |buffer: &launch::BufferMemory| {
             global.allocate(&buffer.name, Bytes::new(buffer.bytes.clone(), buffer.initialised))
         };
         let addresses = memory.buffers.iter().map(place).collect();
-        Device { global, addresses }
+        let variables = Variables::place(module, &mut global);
+        Device { global, addresses, variables }
     }
 
     /// True if the launch happened; a launch that hardware would refuse is a finding, where it is written.
@@ -129,7 +137,8 @@ impl Device {
             findings.add(report);
             return Ok(false);
         }
-        let program = decode(kernel, function, launch)?;
+        let program = decode(kernel, function, launch, &self.variables)?;
+        findings.lay_out(program.layout());
         for _ in 0..launch.repeat {
             run_grid((kernel.module(), function), &program, &shape, &mut self.global, findings, options);
         }

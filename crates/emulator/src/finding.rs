@@ -4,7 +4,7 @@ use crate::checks::Check;
 use launch::Kernel;
 use launch::finding::{Event, Finding};
 use ptx::forms::Control;
-use ptx::{Function, Op, Operand, Parsed, Statement, StatementId};
+use ptx::{Op, Operand, Parsed, Statement, StatementId};
 use std::collections::BTreeMap;
 
 /// Where something happened.
@@ -76,18 +76,33 @@ impl Report {
 pub struct Findings<'a> {
     kernel: &'a Kernel,
     function: usize,
+    /// First step and index of each function of the program.
+    layout: Vec<(u32, usize)>,
     seed: u64,
     found: BTreeMap<(usize, Place, Place, &'static str), Finding>,
 }
 
 impl<'a> Findings<'a> {
     pub fn new(kernel: &'a Kernel, seed: u64) -> Findings<'a> {
-        Findings { kernel, function: 0, seed, found: BTreeMap::new() }
+        Findings { kernel, function: 0, layout: vec![(0, 0)], seed, found: BTreeMap::new() }
     }
 
     /// Says which entry runs from now on.
     pub fn enter(&mut self, function: usize) {
         self.function = function;
+        self.layout = vec![(0, function)];
+    }
+
+    /// Says which functions stand behind the entry, and at which steps they begin.
+    pub fn lay_out(&mut self, layout: Vec<(u32, usize)>) {
+        self.layout = layout;
+    }
+
+    /// The function of a step, its first step, and the statement in it.
+    fn locate(&self, step: u32) -> (usize, u32, u32) {
+        let index = self.layout.partition_point(|(base, _)| *base <= step).saturating_sub(1);
+        let (base, function) = self.layout[index];
+        (function, base, step - base)
     }
 
     /// The first example of a pair of places is kept; later ones are counted. Which of two unordered events ran first
@@ -138,14 +153,15 @@ impl<'a> Findings<'a> {
     fn written(&self, place: Place) -> Option<String> {
         let Place::Statement(statement) = place else { return None };
         let module = &self.kernel.parsed.module;
-        self.entry().body.get(statement as usize)?;
-        let (number, line, column) = self.entry().location(StatementId(statement))?;
+        let (function, _, statement) = self.locate(statement);
+        module.functions[function].body.get(statement as usize)?;
+        let (number, line, column) = module.functions[function].location(StatementId(statement))?;
         let (_, name) = module.files.iter().find(|(known, _)| *known == number)?;
         Some(format!("{name}:{line}:{column}"))
     }
 
-    fn entry(&self) -> &Function {
-        &self.kernel.parsed.module.functions[self.function]
+    fn body(&self, function: usize) -> &[Statement] {
+        &self.kernel.parsed.module.functions[function].body
     }
 
     fn entry_offset(&self) -> u32 {
@@ -153,7 +169,8 @@ impl<'a> Findings<'a> {
     }
 
     fn offset(&self, statement: u32) -> u32 {
-        let spans = self.kernel.parsed.spans[self.function].get(statement as usize);
+        let (function, _, statement) = self.locate(statement);
+        let spans = self.kernel.parsed.spans[function].get(statement as usize);
         spans.map(|spans| spans.head.start).unwrap_or_default()
     }
 
@@ -165,22 +182,27 @@ impl<'a> Findings<'a> {
     /// The text of a statement without its end.
     pub fn text(&self, statement: u32) -> &str {
         let Parsed { source, spans, .. } = &self.kernel.parsed;
-        let spans = spans[self.function].get(statement as usize);
+        let (function, _, statement) = self.locate(statement);
+        let spans = spans[function].get(statement as usize);
         let text = spans.and_then(|spans| source.text.get(spans.whole.range())).unwrap_or_default();
         text.trim_end_matches(';')
     }
 
     /// Does a block barrier stand between two statements?
     pub fn barrier_between(&self, first: u32, second: u32) -> bool {
-        let between = self.entry().body.iter().take(second as usize).skip(first as usize + 1);
-        between
-            .into_iter()
-            .any(|one| matches!(one, Statement::Instruction(one) if matches!(one.form.op, Op::Barrier(_))))
+        let ((function, _, first), (other, _, second)) = (self.locate(first), self.locate(second));
+        let between = self.body(function).iter().take(second as usize).skip(first as usize + 1);
+        let mut between = between.filter(|_| function == other);
+        between.any(|one| matches!(one, Statement::Instruction(one) if matches!(one.form.op, Op::Barrier(_))))
     }
 
     /// The jump back of the innermost loop that contains both statements.
     pub fn loop_around(&self, first: u32, second: u32) -> Option<u32> {
-        let body = &self.entry().body;
+        let ((function, base, first), (other, _, second)) = (self.locate(first), self.locate(second));
+        if function != other {
+            return None;
+        }
+        let body = self.body(function);
         let head = |at: usize| match &body[at] {
             Statement::Instruction(one) if one.form.op == Op::Control(Control::Branch) => match one.operands.first() {
                 Some(Operand::Label(label)) => body.iter().position(|other| *other == Statement::Label(*label)),
@@ -190,7 +212,7 @@ impl<'a> Findings<'a> {
         };
         (second as usize..body.len())
             .find(|at| head(*at).is_some_and(|head| head <= first as usize))
-            .map(|at| at as u32)
+            .map(|at| base + at as u32)
     }
 
     pub fn into_vec(self) -> Vec<Finding> {

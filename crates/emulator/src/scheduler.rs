@@ -6,7 +6,7 @@
 /// The order in which ready warps run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// The first ready warp runs until it waits.
+    /// The first ready warp runs until it waits, or for very long.
     Forwards,
     Backwards,
     Random,
@@ -26,10 +26,14 @@ pub struct Adversary {
     order: Order,
     landing: Landing,
     random: SplitMix,
+    /// How often a warp was chosen.
+    choices: usize,
 }
 
 /// Instructions that a warp of a random schedule runs at most before another may.
 const MAX_TURN: u64 = 64;
+/// Choices after which a warp that spins for another lets that one run: hardware is fair at last.
+const PATIENCE: usize = 1024;
 
 impl Adversary {
     /// The schedule of one block.
@@ -43,14 +47,16 @@ impl Adversary {
         };
         let mut random = SplitMix(seed ^ block.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         random.next();
-        Adversary { order, landing, random }
+        Adversary { order, landing, random, choices: 0 }
     }
 
     /// One of `ready` that runs next, and for how many instructions at most.
     pub fn choose(&mut self, ready: usize) -> (usize, u64) {
+        self.choices += 1;
+        let passed_over = self.choices / PATIENCE % ready;
         match self.order {
-            Order::Forwards => (0, u64::MAX),
-            Order::Backwards => (ready - 1, u64::MAX),
+            Order::Forwards => (passed_over, u64::MAX),
+            Order::Backwards => (ready - 1 - passed_over, u64::MAX),
             Order::Random => ((self.random.next() % ready as u64) as usize, 1 + self.random.next() % MAX_TURN),
         }
     }

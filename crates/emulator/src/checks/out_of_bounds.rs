@@ -16,7 +16,7 @@ use crate::exec::{Access, At};
 use crate::finding::Report;
 use crate::happens_before::Kind;
 use crate::machine::{Block, Values};
-use crate::memory::{Outside, SharedMemory};
+use crate::memory::Outside;
 use ptx::Space;
 
 pub const CHECK: Check = Check::error("out-of-bounds", include_str!("out_of_bounds.rs"));
@@ -26,7 +26,7 @@ pub fn report(block: &mut Block, at: At, access: &Access, addresses: &Values, ou
     let lane = outside.trailing_zeros() as usize;
     let count = u64::from(access.bytes);
     let verb = if matches!(access.kind, Kind::Read | Kind::StrongRead) { "read" } else { "written" };
-    let place = place(block, access, addresses[lane]);
+    let place = place(block, (at.warp, lane), access, addresses[lane]);
     let message = format!("{} {} {verb} {place}", words::bytes(count), words::are(count));
     let who = words::who(block, at.warp, 1 << lane);
     let second = block.actor(At { mask: outside, ..at }, &format!("{who} accesses address {:#x}", addresses[lane]));
@@ -34,19 +34,19 @@ pub fn report(block: &mut Block, at: At, access: &Access, addresses: &Values, ou
     block.findings.add(Report::new(&CHECK, message, second).help(help).count(u64::from(outside.count_ones())));
 }
 
-fn place(block: &Block, access: &Access, address: u64) -> String {
+fn place(block: &Block, (warp, lane): (usize, usize), access: &Access, address: u64) -> String {
     let bytes = u64::from(access.bytes);
-    let shared = match access.space {
-        Some(Space::Shared) => Some(address & 0xffff_ffff),
-        None => SharedMemory::of_generic(address),
-        _ => None,
-    };
-    if let Some(offset) = shared {
+    let (space, offset) = access.space.map_or_else(|| block.resolve(address), |space| (space, address));
+    if space == Space::Shared {
         // Addresses of shared memory have 32 bits, and count modulo that.
         return relative("shared memory", i64::from(offset as u32 as i32), bytes, block.shared.bytes.len() as u64);
     }
-    if access.space == Some(Space::Parameter) {
-        return relative("the parameters", address as i64, bytes, block.parameters.len() as u64);
+    if space == Space::Local {
+        let size = block.warps[warp].local[lane].bytes.len() as u64;
+        return relative("local memory", offset as i64, bytes, size);
+    }
+    if space == Space::Parameter {
+        return relative("the parameters", offset as i64, bytes, block.parameters.len() as u64);
     }
     match block.global.find(address, bytes) {
         Err(Outside { nearest: Some((name, size, offset)) }) => {

@@ -1,6 +1,6 @@
 //! # trap
 //!
-//! A thread executed `trap`: the kernel says of itself that something is wrong. Hardware stops the kernel with
+//! A thread executed `trap`, or an assertion failed: the kernel says of itself that something is wrong. Hardware stops the kernel with
 //! "unspecified launch failure", and the context is lost.
 //!
 //! ```ptx
@@ -12,7 +12,7 @@
 //! PTX ISA, "trap".
 
 use super::{Check, words};
-use crate::exec::At;
+use crate::exec::{At, Next};
 use crate::finding::Report;
 use crate::machine::Block;
 
@@ -24,4 +24,12 @@ pub fn report(block: &mut Block, at: At) {
     let second = block.actor(at, "the kernel stops here");
     let help = "find out why the guard of this `trap` holds, or why control comes here";
     block.findings.add(Report::new(&CHECK, message, second).help(help));
+}
+
+/// Something that hardware answers with a trap, or worse.
+pub fn stop(block: &mut Block, at: At, message: String, help: &str) -> Next {
+    let second = block.actor(at, &format!("{} stops here", words::who(block, at.warp, at.mask)));
+    block.findings.add(Report::new(&CHECK, message, second).help(help));
+    block.stopped = true;
+    Next::Done
 }

@@ -2,9 +2,9 @@
 
 use super::At;
 use crate::checks;
-use crate::happens_before::{Kind, Lanes, Site, Space as Watched};
+use crate::happens_before::{Kind, Lanes, Semantics, Site, Space as Watched};
 use crate::machine::{Block, Values, lanes};
-use crate::memory::SharedMemory;
+use crate::memory::{LOCAL_WINDOW, PARAMETER_WINDOW, SharedMemory, in_window};
 use ptx::Space;
 
 /// What an instruction does to memory, the same for all its lanes.
@@ -32,35 +32,78 @@ pub enum Accessed {
     Parameter {
         offset: usize,
     },
+    /// In the memory of one thread.
+    Local {
+        warp: usize,
+        lane: usize,
+        offset: usize,
+    },
 }
 
 impl Block<'_, '_> {
     /// Finds the bytes of every lane, and lets the checks see the access.
     pub fn access(&mut self, at: At, access: &Access, addresses: &Values) -> [Accessed; 32] {
+        self.ordered_access(at, access, Semantics::default(), addresses)
+    }
+
+    /// The same for an access that may acquire or release.
+    pub fn ordered_access(
+        &mut self,
+        at: At,
+        access: &Access,
+        semantics: Semantics,
+        addresses: &Values,
+    ) -> [Accessed; 32] {
         let mut accessed = [Accessed::Nothing; 32];
         for lane in lanes(at.mask) {
-            accessed[lane] = self.locate(access, addresses[lane]);
+            accessed[lane] = self.locate((at.warp, lane), access, addresses[lane]);
         }
         self.watch(at, access, addresses, &accessed);
-        if access.kind == Kind::Write || access.kind == Kind::StrongWrite {
+        self.order(at, access, semantics, &accessed);
+        if matches!(access.kind, Kind::Write | Kind::StrongWrite | Kind::Atomic) {
             lanes(at.mask).for_each(|lane| self.mark_written(accessed[lane], access.bytes as usize));
         }
         accessed
     }
 
-    pub fn locate(&self, access: &Access, address: u64) -> Accessed {
+    /// `thread`: the warp and the lane that access.
+    pub fn locate(&self, thread: (usize, usize), access: &Access, address: u64) -> Accessed {
         let bytes = u64::from(access.bytes);
-        match (access.space, SharedMemory::of_generic(address)) {
-            (Some(Space::Shared), _) => self.locate_shared(address & 0xffff_ffff, bytes),
-            (Some(Space::Parameter), _) => {
+        let (space, address) = match access.space {
+            None => self.resolve(address),
+            Some(space) => (space, address),
+        };
+        match space {
+            Space::Shared => self.locate_shared(address & 0xffff_ffff, bytes),
+            Space::Parameter => {
                 let inside = address.checked_add(bytes).is_some_and(|end| end <= self.parameters.len() as u64);
                 if inside { Accessed::Parameter { offset: address as usize } } else { Accessed::Nothing }
             }
-            (None, Some(offset)) => self.locate_shared(offset, bytes),
+            Space::Local => {
+                let (warp, lane) = thread;
+                let found = self.warps[warp].local[lane].find(address, bytes);
+                found.map_or(Accessed::Nothing, |offset| Accessed::Local { warp, lane, offset })
+            }
             _ => match self.global.find(address, bytes) {
                 Ok((allocation, offset)) => Accessed::Global { allocation, offset },
                 Err(_) => Accessed::Nothing,
             },
+        }
+    }
+
+    /// The space of a generic address, and the address there.
+    pub fn resolve(&self, address: u64) -> (Space, u64) {
+        let shared = SharedMemory::of_generic(address).map(|offset| (Space::Shared, offset));
+        let local = || in_window(LOCAL_WINDOW, address).map(|offset| (Space::Local, offset));
+        let parameter = || in_window(PARAMETER_WINDOW, address).map(|offset| (Space::Parameter, offset));
+        shared.or_else(local).or_else(parameter).unwrap_or((Space::Global, address))
+    }
+
+    /// The space that `isspacep` sees in a generic address.
+    pub fn space_of(&self, address: u64) -> Space {
+        match self.resolve(address).0 {
+            Space::Global if self.global.is_constant(address) => Space::Constant,
+            other => other,
         }
     }
 
@@ -74,14 +117,13 @@ impl Block<'_, '_> {
         if outside != 0 {
             checks::out_of_bounds::report(self, at, access, addresses, outside);
         }
-        if matches!(access.kind, Kind::Read | Kind::StrongRead) {
+        if matches!(access.kind, Kind::Read | Kind::StrongRead | Kind::Atomic) {
             checks::uninitialised_memory::watch(self, at, access, accessed);
         }
-        self.order(at, access, accessed);
     }
 
     /// Tells the race detector, once per space.
-    fn order(&mut self, at: At, access: &Access, accessed: &[Accessed; 32]) {
+    fn order(&mut self, at: At, access: &Access, semantics: Semantics, accessed: &[Accessed; 32]) {
         for space in [Watched::Shared, Watched::Global] {
             let mut places = [0; 32];
             let mut mask = 0;
@@ -93,7 +135,8 @@ impl Block<'_, '_> {
             }
             if mask != 0 {
                 let who = Lanes { warp: at.warp as u32, mask };
-                self.detector.access(who, Site(at.statement), access.kind, space, &places, access.bytes);
+                let what = (access.kind, semantics);
+                self.detector.ordered_access(who, Site(at.statement), what, space, &places, access.bytes);
             }
         }
     }
@@ -113,6 +156,7 @@ impl Block<'_, '_> {
             Accessed::Nothing => 0,
             Accessed::Global { allocation, offset } => self.global.bytes(allocation).read(offset + skip, bytes),
             Accessed::Shared { offset } => self.shared.bytes.read(offset + skip, bytes),
+            Accessed::Local { warp, lane, offset } => self.warps[warp].local[lane].bytes.read(offset + skip, bytes),
             Accessed::Parameter { offset } => {
                 let all = &self.parameters[offset + skip..offset + skip + bytes];
                 all.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
@@ -127,6 +171,9 @@ impl Block<'_, '_> {
                 self.global.bytes_mut(allocation).write(offset + skip, bytes, value)
             }
             Accessed::Shared { offset } => self.shared.bytes.write(offset + skip, bytes, value),
+            Accessed::Local { warp, lane, offset } => {
+                self.warps[warp].local[lane].bytes.write(offset + skip, bytes, value)
+            }
         }
     }
 
@@ -135,6 +182,7 @@ impl Block<'_, '_> {
             Accessed::Nothing | Accessed::Parameter { .. } => {}
             Accessed::Global { allocation, offset } => self.global.bytes_mut(allocation).mark_written(offset, bytes),
             Accessed::Shared { offset } => self.shared.bytes.mark_written(offset, bytes),
+            Accessed::Local { warp, lane, offset } => self.warps[warp].local[lane].bytes.mark_written(offset, bytes),
         }
     }
 
@@ -149,6 +197,10 @@ impl Block<'_, '_> {
             Accessed::Shared { offset } => {
                 let range = self.shared.bytes.first_unwritten(offset, bytes)?;
                 Some((Accessed::Shared { offset: range.start }, range.len()))
+            }
+            Accessed::Local { warp, lane, offset } => {
+                let range = self.warps[warp].local[lane].bytes.first_unwritten(offset, bytes)?;
+                Some((Accessed::Local { warp, lane, offset: range.start }, range.len()))
             }
         }
     }

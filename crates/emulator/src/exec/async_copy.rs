@@ -90,7 +90,7 @@ impl Block<'_, '_> {
         let mut places = [Accessed::Nothing; 32];
         for lane in lanes(at.mask).filter(|lane| sizes[*lane] > 0) {
             let access = Access { space: Some(space), kind, bytes: sizes[lane] };
-            places[lane] = self.locate(&access, addresses[lane]);
+            places[lane] = self.locate((at.warp, lane), &access, addresses[lane]);
             if places[lane] == Accessed::Nothing {
                 checks::out_of_bounds::report(self, at, &access, addresses, 1 << lane);
             }

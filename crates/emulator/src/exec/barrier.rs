@@ -2,9 +2,10 @@
 
 use super::{At, Next};
 use crate::checks;
-use crate::machine::{Block, Decoder, Source, Why};
+use crate::happens_before::Lanes;
+use crate::machine::{Block, Decoder, Source, Why, lanes};
 use ptx::forms::Barrier;
-use ptx::{Instruction, Type};
+use ptx::{Instruction, Operand, RegisterId, Type};
 
 pub struct Meeting {
     id: Source,
@@ -12,23 +13,68 @@ pub struct Meeting {
     waits: bool,
     /// All lanes of a warp must execute it together.
     aligned: bool,
+    vote: Option<Vote>,
+}
+
+/// What `bar.red` asks every thread, and what becomes of the answers.
+#[derive(Clone, Copy)]
+struct Vote {
+    outcome: Outcome,
+    destination: Option<RegisterId>,
+    predicate: Source,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    /// How many said yes.
+    Count,
+    All,
+    Any,
+}
+
+/// The answers of some lanes that wait at a barrier.
+#[derive(Clone, Debug)]
+pub struct Ballot {
+    who: Lanes,
+    yes: u32,
+    outcome: Outcome,
+    destination: Option<RegisterId>,
 }
 
 pub fn decode(op: Barrier, instruction: &Instruction, decoder: &Decoder) -> Result<Meeting, Why> {
-    let (waits, aligned) = match op {
-        Barrier::Synchronise => (true, true),
-        Barrier::SynchroniseAligned => (true, instruction.has("aligned")),
-        Barrier::Arrive => (false, true),
-        Barrier::ArriveAligned
-        | Barrier::Count
-        | Barrier::CountAligned
-        | Barrier::Reduce
-        | Barrier::ReduceAligned
-        | Barrier::ClusterArrive
-        | Barrier::ClusterWait => return Err(String::new()),
+    let aligned = instruction.has("aligned");
+    let (waits, aligned, votes) = match op {
+        Barrier::Synchronise => (true, true, false),
+        Barrier::SynchroniseAligned => (true, aligned, false),
+        Barrier::Arrive => (false, true, false),
+        Barrier::ArriveAligned => (false, aligned, false),
+        Barrier::Count | Barrier::Reduce => (true, true, true),
+        Barrier::CountAligned | Barrier::ReduceAligned => (true, aligned, true),
+        Barrier::ClusterArrive | Barrier::ClusterWait => return Err(String::new()),
     };
-    let threads = instruction.operands.get(1).map(|one| decoder.source(one, Type::U32)).transpose()?;
-    Ok(Meeting { id: decoder.source(&instruction.operands[0], Type::U32)?, threads, waits, aligned })
+    let mut operands = &instruction.operands[..];
+    let mut vote = None;
+    if votes && let [destination, rest @ .., predicate] = operands {
+        vote = Some(decode_vote(instruction, decoder, destination, predicate)?);
+        operands = rest;
+    }
+    let threads = operands.get(1).map(|one| decoder.source(one, Type::U32)).transpose()?;
+    Ok(Meeting { id: decoder.source(&operands[0], Type::U32)?, threads, waits, aligned, vote })
+}
+
+fn decode_vote(
+    instruction: &Instruction,
+    decoder: &Decoder,
+    destination: &Operand,
+    predicate: &Operand,
+) -> Result<Vote, Why> {
+    let outcome = match instruction.choice(&["and", "or"]) {
+        Some("and") => Outcome::All,
+        Some(_) => Outcome::Any,
+        None => Outcome::Count,
+    };
+    let destination = decoder.destination(destination)?;
+    Ok(Vote { outcome, destination, predicate: decoder.source(predicate, Type::Pred)? })
 }
 
 pub fn execute(block: &mut Block, at: At, meeting: &Meeting) -> Next {
@@ -40,5 +86,25 @@ pub fn execute(block: &mut Block, at: At, meeting: &Meeting) -> Next {
     let id = value(block, meeting.id);
     let threads = meeting.threads.map(|source| value(block, source));
     checks::barrier::watch(block, at, id, threads, meeting.aligned);
+    if let Some(Vote { outcome, destination, predicate }) = meeting.vote {
+        let answers = block.read(at.warp, predicate);
+        let yes = lanes(at.mask).filter(|lane| answers[*lane] & 1 == 1).fold(0, |yes, lane| yes | 1 << lane);
+        let who = Lanes { warp: at.warp as u32, mask: at.mask };
+        block.barriers.entry(id).or_default().ballots.push(Ballot { who, yes, outcome, destination });
+    }
     block.meet(at, id, threads, meeting.waits)
+}
+
+/// The barrier is full: everybody who voted learns the outcome.
+pub fn announce(block: &mut Block, ballots: &[Ballot]) {
+    let yes: u32 = ballots.iter().map(|ballot| ballot.yes.count_ones()).sum();
+    let voters: u32 = ballots.iter().map(|ballot| ballot.who.mask.count_ones()).sum();
+    for Ballot { who, outcome, destination, .. } in ballots {
+        let result = match outcome {
+            Outcome::Count => yes,
+            Outcome::All => u32::from(yes == voters),
+            Outcome::Any => u32::from(yes > 0),
+        };
+        block.warps[who.warp as usize].write(*destination, who.mask, &[result.into(); 32]);
+    }
 }

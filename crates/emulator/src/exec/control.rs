@@ -1,26 +1,68 @@
 //! Control flow.
 
-use super::{At, Next};
+use super::{At, Next, call};
 use crate::checks;
-use crate::machine::{Block, Decoder, Why};
+use crate::machine::{Block, CallSite, Decoder, Source, Why, defined, lanes};
 use ptx::forms::Control;
+use ptx::{Instruction, Operand, Symbol, Type};
+use std::sync::Arc;
 
 pub enum Jump {
-    Branch { target: u32, meeting: Option<u32> },
+    Branch {
+        target: u32,
+        meeting: Option<u32>,
+    },
+    /// `brx.idx`.
+    Table {
+        index: Source,
+        targets: Vec<u32>,
+        meeting: Option<u32>,
+    },
+    Call(Arc<CallSite>),
+    /// Through a pointer: each function that it may mean, with its index in the module.
+    CallIndirect {
+        pointer: Source,
+        sites: Vec<(usize, Arc<CallSite>)>,
+    },
+    /// A function that the driver brings along.
+    CallDriver(call::Driver),
+    /// From the innermost function, or from the kernel.
+    Return,
     Exit,
     Trap,
 }
 
-pub fn decode(op: Control, at: usize, decoder: &Decoder) -> Result<Jump, Why> {
+pub fn decode(op: Control, at: usize, instruction: &Instruction, decoder: &Decoder) -> Result<Jump, Why> {
+    let targets = || decoder.flow.targets(at).iter().map(|target| decoder.step_at(*target));
+    let meeting = decoder.flow.meeting_point(at).map(|place| decoder.step_at(place));
     Ok(match op {
-        Control::Branch => {
-            let target = decoder.flow.target(at).ok_or("a branch without a label")?;
-            Jump::Branch { target, meeting: decoder.flow.meeting_point(at) }
+        Control::Branch => Jump::Branch { target: targets().next().ok_or("a branch without a label")?, meeting },
+        Control::BranchTable => {
+            let index = decoder.source(&instruction.operands[0], Type::U32)?;
+            Jump::Table { index, targets: targets().collect(), meeting }
         }
-        Control::Return | Control::Exit => Jump::Exit,
+        Control::Call => decode_call(at, instruction, decoder)?,
+        Control::CallIndirect => {
+            let [results, pointer, arguments, ..] = &instruction.operands[..] else { return Err(String::new()) };
+            let site = |callee| Ok((callee, Arc::new(decoder.call_site(at, callee, results, arguments)?)));
+            let sites = decoder.callable().map(site).collect::<Result<_, Why>>()?;
+            Jump::CallIndirect { pointer: decoder.source(pointer, Type::U64)?, sites }
+        }
+        Control::Return => Jump::Return,
+        Control::Exit => Jump::Exit,
         Control::Trap => Jump::Trap,
-        Control::BranchTable | Control::Call | Control::CallIndirect | Control::Breakpoint => return Err(String::new()),
+        Control::Breakpoint => return Err(String::new()),
     })
+}
+
+fn decode_call(at: usize, instruction: &Instruction, decoder: &Decoder) -> Result<Jump, Why> {
+    let [results, Operand::Symbol(Symbol::Function(id)), arguments] = &instruction.operands[..] else {
+        return Err("a call of this kind".into());
+    };
+    match defined(decoder.module, *id) {
+        Some(callee) => Ok(Jump::Call(Arc::new(decoder.call_site(at, callee, results, arguments)?))),
+        None => call::Driver::decode(&decoder.module[*id].name, results, arguments, decoder).map(Jump::CallDriver),
+    }
 }
 
 pub fn execute(block: &mut Block, at: At, jump: &Jump) -> Next {
@@ -29,17 +71,45 @@ pub fn execute(block: &mut Block, at: At, jump: &Jump) -> Next {
             block.warps[at.warp].branch(at.fragment, at.mask, *target, *meeting);
             Next::Done
         }
-        Jump::Exit => {
+        _ if at.mask == 0 => Next::Following,
+        Jump::Table { index, targets, meeting } => jump_by_table(block, at, *index, targets, *meeting),
+        Jump::Call(site) => call::enter(block, at, site),
+        Jump::CallIndirect { pointer, sites } => call::enter_by_pointer(block, at, *pointer, sites),
+        Jump::CallDriver(function) => function.execute(block, at),
+        Jump::Return if !block.warps[at.warp].fragments[at.fragment].calls.is_empty() => call::leave(block, at),
+        Jump::Return | Jump::Exit => {
             // The others of the fragment go on first: `exit` removes fragments that become empty.
             block.warps[at.warp].fragments[at.fragment].next += 1;
             block.exit(at.warp, at.mask);
             Next::Done
         }
-        Jump::Trap if at.mask == 0 => Next::Following,
         Jump::Trap => {
             checks::trap::report(block, at);
             block.stopped = true;
             Next::Done
         }
     }
+}
+
+/// Lanes with the same index stay together.
+fn jump_by_table(block: &mut Block, at: At, index: Source, targets: &[u32], meeting: Option<u32>) -> Next {
+    let indices = block.read(at.warp, index);
+    let mut ways: Vec<(u32, u32)> = vec![];
+    let fragment = &block.warps[at.warp].fragments[at.fragment];
+    let others = fragment.mask & !at.mask;
+    if others != 0 {
+        ways.push((others, fragment.next + 1));
+    }
+    for lane in lanes(at.mask) {
+        let Some(target) = targets.get(indices[lane] as u32 as usize) else {
+            let message = format!("an index of {} chooses from {} targets", indices[lane] as u32, targets.len());
+            return checks::trap::stop(block, At { mask: 1 << lane, ..at }, message, "keep the index below the table");
+        };
+        match ways.iter_mut().find(|(mask, way)| way == target && mask & others == 0) {
+            Some((mask, _)) => *mask |= 1 << lane,
+            None => ways.push((1 << lane, *target)),
+        }
+    }
+    block.warps[at.warp].scatter(at.fragment, &ways, meeting);
+    Next::Done
 }

@@ -4,12 +4,15 @@
 
 mod access;
 mod async_copy;
+mod atomic;
 mod barrier;
 mod bits;
+mod call;
 mod compare;
 mod control;
 mod convert;
 mod extended;
+mod fence;
 mod float;
 mod half;
 mod integer;
@@ -23,9 +26,12 @@ mod warp;
 mod wmma;
 
 pub use access::{Access, Accessed};
+pub use barrier::{Ballot, announce};
 pub use support::{executes, knows_special};
 
+use crate::happens_before::Semantics;
 use crate::machine::{Block, Decoder, Source, Values, Why};
+use ptx::forms::Launch;
 use ptx::{Instruction, Op, RegisterId};
 
 /// An instruction that computes each lane's result from that lane's operands alone: the one definition of its form.
@@ -90,6 +96,8 @@ pub enum Action {
     Compute(Compute),
     Extended(extended::Extended),
     Movement(movement::Transfer),
+    Atomic(atomic::Update),
+    Fence(Semantics),
     Warp(warp::Exchange),
     Matrix(matrix::Tiles),
     Product(Box<product::Product>),
@@ -133,20 +141,23 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
         Op::Compare(op) => compare::decode(op, instruction, decoder).map(Action::Compute),
         Op::Convert(op) => convert::decode(op, instruction, decoder).map(Action::Compute),
         Op::Movement(op) => movement::decode(op, instruction, decoder),
+        Op::Atomic(op) => atomic::decode(op, instruction, decoder).map(Action::Atomic),
+        Op::Fence(op) => fence::decode(op, instruction),
         Op::Warp(op) => warp::decode(op, instruction, decoder).map(Action::Warp),
         Op::Matrix(op) => matrix::decode(op, instruction, decoder),
         Op::Wmma(op) => wmma::decode(op, instruction, decoder),
         Op::AsyncCopy(op) => async_copy::decode(op, instruction, decoder).map(Action::Copy),
         Op::Barrier(op) => barrier::decode(op, instruction, decoder).map(Action::Barrier),
-        Op::Control(op) => control::decode(op, at, decoder).map(Action::Control),
-        Op::Atomic(_)
-        | Op::Fence(_)
-        | Op::Wgmma(_)
-        | Op::BulkCopy(_)
-        | Op::TensorMap(_)
-        | Op::Mbarrier(_)
-        | Op::Launch(_) => Err(String::new()),
+        Op::Control(op) => control::decode(op, at, instruction, decoder).map(Action::Control),
+        // Time does not pass here, and nobody counts events.
+        Op::Launch(Launch::Sleep | Launch::CountEvent) => Ok(Action::Nothing),
+        Op::Wgmma(_) | Op::BulkCopy(_) | Op::TensorMap(_) | Op::Mbarrier(_) | Op::Launch(_) => Err(String::new()),
     }
+}
+
+/// What follows the last statement of every function.
+pub fn end() -> Action {
+    Action::Control(control::Jump::Return)
 }
 
 pub fn execute(block: &mut Block, at: At, action: &Action) -> Next {
@@ -158,6 +169,8 @@ pub fn execute(block: &mut Block, at: At, action: &Action) -> Next {
         }
         Action::Extended(extended) => extended::execute(block, at, extended),
         Action::Movement(transfer) => movement::execute(block, at, transfer),
+        Action::Atomic(update) => atomic::execute(block, at, update),
+        Action::Fence(semantics) => fence::execute(block, at, *semantics),
         Action::Warp(exchange) => warp::execute(block, at, exchange),
         Action::Matrix(tiles) => matrix::execute(block, at, tiles),
         Action::Product(product) => product.execute(block, at),

@@ -1,22 +1,24 @@
 //! Moving data: registers, memory, addresses.
 
 use super::access::{Access, Accessed};
-use super::{Action, At, Lanewise, Next};
-use crate::happens_before::Kind;
+use super::{Action, At, Lanewise, Next, fence};
+use crate::happens_before::{Kind, Semantics};
 use crate::machine::{AddressSource, Block, Decoder, Source, Values, Why, lanes, truncate};
-use crate::memory::{SHARED_WINDOW, SharedMemory};
+use crate::memory::{LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW};
 use ptx::forms::Movement;
 use ptx::{Instruction, Operand, RegisterId, Space, Type};
 
 pub enum Transfer {
     Load {
         access: Access,
+        semantics: Semantics,
         address: AddressSource,
         destinations: Vec<Option<RegisterId>>,
         element: Element,
     },
     Store {
         access: Access,
+        semantics: Semantics,
         address: AddressSource,
         sources: Vec<Source>,
         element: Element,
@@ -32,17 +34,17 @@ pub enum Transfer {
         source: Source,
         bits: u32,
     },
-    /// Adds to an address: `cvta` between the shared window and generic addresses.
+    /// `isspacep`.
+    Ask {
+        destination: Option<RegisterId>,
+        source: Source,
+        space: Space,
+    },
+    /// Adds to an address: `cvta` between the window of a space and generic addresses.
     Shift {
         destination: Option<RegisterId>,
         source: Source,
         by: u64,
-    },
-    /// `isspacep`: does a generic address lie in shared memory, or does it not?
-    IsShared {
-        destination: Option<RegisterId>,
-        address: Source,
-        expected: bool,
     },
 }
 
@@ -56,34 +58,32 @@ pub struct Element {
 pub fn decode(op: Movement, instruction: &Instruction, decoder: &Decoder) -> Result<Action, Why> {
     let transfer = match op {
         Movement::Move => return decode_move(instruction, decoder),
-        Movement::ToSpace => decode_shift(instruction, decoder, SHARED_WINDOW.wrapping_neg())?,
-        Movement::ToGeneric => decode_shift(instruction, decoder, SHARED_WINDOW)?,
+        Movement::ToSpace | Movement::ToRareSpace => {
+            decode_shift(instruction, decoder, window(instruction, decoder).wrapping_neg())?
+        }
+        Movement::ToGeneric | Movement::RareToGeneric => {
+            decode_shift(instruction, decoder, window(instruction, decoder))?
+        }
+        Movement::IsSpace => {
+            let destination = decoder.destination(&instruction.operands[0])?;
+            let source = decoder.source(&instruction.operands[1], Type::U64)?;
+            Transfer::Ask { destination, source, space: instruction.space().ok_or("a space of this kind")? }
+        }
         Movement::Load => decode_load(instruction, decoder, Kind::Read)?,
-        Movement::LoadVolatile => decode_load(instruction, decoder, Kind::StrongRead)?,
         Movement::LoadUniform => decode_load(instruction, decoder, Kind::Read)?,
+        Movement::LoadVolatile | Movement::LoadStrong => decode_load(instruction, decoder, Kind::StrongRead)?,
         Movement::Store => decode_store(instruction, decoder, Kind::Write)?,
-        Movement::StoreVolatile => decode_store(instruction, decoder, Kind::StrongWrite)?,
-        Movement::IsSpace => Transfer::IsShared {
-            destination: decoder.destination(&instruction.operands[0])?,
-            address: decoder.source(&instruction.operands[1], Type::U64)?,
-            expected: instruction.space() == Some(Space::Shared),
-        },
-        // Caches are not modelled: nothing depends on what they hold.
+        Movement::StoreVolatile | Movement::StoreStrong => decode_store(instruction, decoder, Kind::StrongWrite)?,
+        // There is no cache to fill.
         Movement::Prefetch | Movement::PrefetchKept | Movement::PrefetchUniform => return Ok(Action::Nothing),
-        // A policy is a number that nothing here reads.
         Movement::PolicyOfFraction => Transfer::Shift {
             destination: decoder.destination(&instruction.operands[0])?,
             source: Source::Constant(0),
             by: 0,
         },
-        Movement::ToRareSpace
-        | Movement::RareToGeneric
-        | Movement::MapAddress
-        | Movement::MapShared
-        | Movement::RankOfAddress
-        | Movement::RankOfShared
-        | Movement::LoadStrong
-        | Movement::StoreStrong => return Err(String::new()),
+        Movement::MapAddress | Movement::MapShared | Movement::RankOfAddress | Movement::RankOfShared => {
+            return Err(String::new());
+        }
     };
     Ok(Action::Movement(transfer))
 }
@@ -110,9 +110,19 @@ fn decode_move(instruction: &Instruction, decoder: &Decoder) -> Result<Action, W
 }
 
 fn decode_shift(instruction: &Instruction, decoder: &Decoder, by: u64) -> Result<Transfer, Why> {
-    let by = if instruction.space() == Some(Space::Shared) { by } else { 0 };
     let destination = decoder.destination(&instruction.operands[0])?;
     Ok(Transfer::Shift { destination, source: decoder.source(&instruction.operands[1], Type::U64)?, by })
+}
+
+/// Where the generic addresses of a space begin; those of global and constant memory are their own.
+fn window(instruction: &Instruction, decoder: &Decoder) -> u64 {
+    match instruction.space() {
+        Some(Space::Shared) => SHARED_WINDOW,
+        Some(Space::Local) => LOCAL_WINDOW,
+        Some(Space::Parameter) if decoder.is_callee() => LOCAL_WINDOW,
+        Some(Space::Parameter) => PARAMETER_WINDOW,
+        _ => 0,
+    }
 }
 
 fn element(instruction: &Instruction, operand: &Operand, decoder: &Decoder) -> Element {
@@ -128,15 +138,16 @@ fn element(instruction: &Instruction, operand: &Operand, decoder: &Decoder) -> E
     Element { ty, width }
 }
 
-fn access(instruction: &Instruction, kind: Kind) -> Access {
+fn access(instruction: &Instruction, decoder: &Decoder, address: &Operand, kind: Kind) -> Access {
     let bytes = instruction.ty().map_or(4, Type::bytes) * instruction.count();
-    Access { space: instruction.space(), kind, bytes }
+    Access { space: decoder.space(instruction, address), kind, bytes }
 }
 
 fn decode_load(instruction: &Instruction, decoder: &Decoder, kind: Kind) -> Result<Transfer, Why> {
     let [destination, address] = [0, 1].map(|index| &instruction.operands[index]);
     Ok(Transfer::Load {
-        access: access(instruction, kind),
+        access: access(instruction, decoder, address, kind),
+        semantics: fence::semantics(instruction),
         address: decoder.address(address)?,
         destinations: decoder.destinations(destination)?,
         element: element(instruction, destination, decoder),
@@ -147,7 +158,8 @@ fn decode_store(instruction: &Instruction, decoder: &Decoder, kind: Kind) -> Res
     let [address, source] = [0, 1].map(|index| &instruction.operands[index]);
     let element = element(instruction, source, decoder);
     Ok(Transfer::Store {
-        access: access(instruction, kind),
+        access: access(instruction, decoder, address, kind),
+        semantics: fence::semantics(instruction),
         address: decoder.address(address)?,
         sources: decoder.sources(source, element.ty)?,
         element,
@@ -156,10 +168,12 @@ fn decode_store(instruction: &Instruction, decoder: &Decoder, kind: Kind) -> Res
 
 pub fn execute(block: &mut Block, at: At, transfer: &Transfer) -> Next {
     match transfer {
-        Transfer::Load { access, address, destinations, element } => {
-            load(block, at, access, address, destinations, *element);
+        Transfer::Load { access, semantics, address, destinations, element } => {
+            load(block, at, (access, *semantics), address, destinations, *element);
         }
-        Transfer::Store { access, address, sources, element } => store(block, at, access, address, sources, *element),
+        Transfer::Store { access, semantics, address, sources, element } => {
+            store(block, at, (access, *semantics), address, sources, *element);
+        }
         Transfer::Pack { destination, parts, bits } => {
             let parts: Vec<Values> = parts.iter().map(|part| block.read(at.warp, *part)).collect();
             let join =
@@ -173,13 +187,12 @@ pub fn execute(block: &mut Block, at: At, transfer: &Transfer) -> Next {
                 block.warps[at.warp].write(*destination, at.mask, &part);
             }
         }
-        Transfer::Shift { destination, source, by } => {
-            let values = block.read(at.warp, *source).map(|value| value.wrapping_add(*by));
+        Transfer::Ask { destination, source, space } => {
+            let values = block.read(at.warp, *source).map(|address| u64::from(block.space_of(address) == *space));
             block.warps[at.warp].write(*destination, at.mask, &values);
         }
-        Transfer::IsShared { destination, address, expected } => {
-            let shared = |address| SharedMemory::of_generic(address).is_some();
-            let values = block.read(at.warp, *address).map(|address| u64::from(shared(address) == *expected));
+        Transfer::Shift { destination, source, by } => {
+            let values = block.read(at.warp, *source).map(|value| value.wrapping_add(*by));
             block.warps[at.warp].write(*destination, at.mask, &values);
         }
     }
@@ -189,13 +202,13 @@ pub fn execute(block: &mut Block, at: At, transfer: &Transfer) -> Next {
 fn load(
     block: &mut Block,
     at: At,
-    access: &Access,
+    (access, semantics): (&Access, Semantics),
     address: &AddressSource,
     destinations: &[Option<RegisterId>],
     element: Element,
 ) {
     let addresses = block.addresses(at.warp, address);
-    let accessed = block.access(at, access, &addresses);
+    let accessed = block.ordered_access(at, access, semantics, &addresses);
     let bytes = element.ty.bytes() as usize;
     for (index, destination) in destinations.iter().enumerate() {
         let mut values = [0; 32];
@@ -214,9 +227,16 @@ fn widen(value: u64, element: Element) -> u64 {
     truncate(extended, element.width)
 }
 
-fn store(block: &mut Block, at: At, access: &Access, address: &AddressSource, sources: &[Source], element: Element) {
+fn store(
+    block: &mut Block,
+    at: At,
+    (access, semantics): (&Access, Semantics),
+    address: &AddressSource,
+    sources: &[Source],
+    element: Element,
+) {
     let addresses = block.addresses(at.warp, address);
-    let accessed = block.access(at, access, &addresses);
+    let accessed = block.ordered_access(at, access, semantics, &addresses);
     let bytes = element.ty.bytes() as usize;
     for (index, source) in sources.iter().enumerate() {
         let values = block.read(at.warp, *source);

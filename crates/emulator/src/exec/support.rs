@@ -1,6 +1,6 @@
 //! What of the table runs. The rest is known, and refused with its name.
 
-use ptx::forms::{AsyncCopy, Barrier, Control, Float, Movement, Warp};
+use ptx::forms::{AsyncCopy, Barrier, Control, Fence, Float, Launch, Movement};
 use ptx::{Instruction, Op};
 
 /// Does the emulator execute this operation?
@@ -12,33 +12,32 @@ pub fn executes(op: Op) -> bool {
             Movement::Move
                 | Movement::ToSpace
                 | Movement::ToGeneric
+                | Movement::ToRareSpace
+                | Movement::RareToGeneric
+                | Movement::IsSpace
                 | Movement::Load
                 | Movement::LoadVolatile
+                | Movement::LoadStrong
                 | Movement::LoadUniform
-                | Movement::IsSpace
                 | Movement::Prefetch
                 | Movement::PrefetchKept
                 | Movement::PrefetchUniform
                 | Movement::PolicyOfFraction
                 | Movement::Store
                 | Movement::StoreVolatile
+                | Movement::StoreStrong
         ),
-        Op::Warp(op) => matches!(op, Warp::Shuffle | Warp::Vote | Warp::Ballot | Warp::ActiveMask | Warp::Synchronise),
-        Op::Matrix(_) | Op::Wmma(_) => true,
+        Op::Warp(_) | Op::Matrix(_) | Op::Wmma(_) => true,
         Op::AsyncCopy(op) => matches!(
             op,
             AsyncCopy::Copy | AsyncCopy::CopyThroughL2 | AsyncCopy::Commit | AsyncCopy::WaitGroup | AsyncCopy::WaitAll
         ),
-        Op::Barrier(op) => matches!(op, Barrier::Synchronise | Barrier::SynchroniseAligned | Barrier::Arrive),
-        Op::Control(op) => matches!(op, Control::Branch | Control::Return | Control::Exit | Control::Trap),
-        Op::Integer(_) | Op::Half(_) | Op::Compare(_) | Op::Convert(_) => true,
-        Op::Atomic(_)
-        | Op::Fence(_)
-        | Op::Wgmma(_)
-        | Op::BulkCopy(_)
-        | Op::TensorMap(_)
-        | Op::Mbarrier(_)
-        | Op::Launch(_) => false,
+        Op::Barrier(op) => !matches!(op, Barrier::ClusterArrive | Barrier::ClusterWait),
+        Op::Control(op) => op != Control::Breakpoint,
+        Op::Integer(_) | Op::Half(_) | Op::Compare(_) | Op::Convert(_) | Op::Atomic(_) => true,
+        Op::Fence(op) => matches!(op, Fence::Barrier | Fence::Scope | Fence::OneWay),
+        Op::Launch(op) => matches!(op, Launch::Sleep | Launch::CountEvent),
+        Op::Wgmma(_) | Op::BulkCopy(_) | Op::TensorMap(_) | Op::Mbarrier(_) => false,
     }
 }
 
@@ -49,9 +48,7 @@ pub fn unknown_modifier(instruction: &Instruction) -> Option<&'static str> {
 
 fn beyond(op: Op) -> &'static str {
     match op {
-        Op::Movement(Movement::Prefetch) => "",
-        Op::Movement(Movement::IsSpace) => "const local param param::entry shared::cluster",
-        Op::Movement(_) => "const local shared::cluster param::func",
+        Op::Movement(_) | Op::Atomic(_) => "shared::cluster",
         Op::AsyncCopy(_) => "L2::cache_hint",
         _ => "",
     }

@@ -22,6 +22,22 @@ enum Kind {
     Ballot,
     ActiveMask,
     Synchronise,
+    MatchAny,
+    MatchAll,
+    Reduce(Reduction),
+    Elect,
+}
+
+#[derive(Clone, Copy)]
+enum Reduction {
+    Add,
+    Minimum,
+    Maximum,
+    MinimumSigned,
+    MaximumSigned,
+    And,
+    Or,
+    Xor,
 }
 
 #[derive(Clone, Copy)]
@@ -55,7 +71,10 @@ pub fn decode(op: Warp, instruction: &Instruction, decoder: &Decoder) -> Result<
         Warp::Ballot => Kind::Ballot,
         Warp::ActiveMask => Kind::ActiveMask,
         Warp::Synchronise => Kind::Synchronise,
-        Warp::MatchAny | Warp::MatchAll | Warp::Reduce | Warp::ReduceBits | Warp::Elect => return Err(String::new()),
+        Warp::MatchAny => Kind::MatchAny,
+        Warp::MatchAll => Kind::MatchAll,
+        Warp::Reduce | Warp::ReduceBits => Kind::Reduce(Reduction::of(instruction)),
+        Warp::Elect => Kind::Elect,
     };
     let mut operands = instruction.operands.iter();
     let result = if matches!(kind, Kind::Synchronise) { None } else { operands.next() };
@@ -64,7 +83,8 @@ pub fn decode(op: Warp, instruction: &Instruction, decoder: &Decoder) -> Result<
         Some(single) => (decoder.destination(single)?, None),
         None => (None, None),
     };
-    let mut sources: Vec<Source> = operands.map(|one| decoder.source(one, Type::B32)).collect::<Result<_, _>>()?;
+    // As wide as the widest: `match` compares 64 bits.
+    let mut sources: Vec<Source> = operands.map(|one| decoder.source(one, Type::B64)).collect::<Result<_, _>>()?;
     Ok(Exchange { kind, destination, in_range, members: sources.pop(), sources })
 }
 
@@ -108,10 +128,64 @@ impl Exchange {
                 warp.write(self.destination, mask, &[u64::from(result); 32]);
             }
             Kind::Ballot => warp.write(self.destination, mask, &[u64::from(ballot()); 32]),
+            Kind::MatchAny => {
+                let alike = |lane: usize| u64::from(equal_lanes(&operands[0], mask, operands[0][lane]));
+                warp.write(self.destination, mask, &std::array::from_fn(alike));
+            }
+            Kind::MatchAll => {
+                let all = equal_lanes(&operands[0], mask, operands[0][mask.trailing_zeros() as usize & 31]) == mask;
+                warp.write(self.destination, mask, &[if all { mask.into() } else { 0 }; 32]);
+                warp.write(self.in_range, mask, &[u64::from(all); 32]);
+            }
+            Kind::Reduce(reduction) => {
+                let values = lanes(mask).map(|lane| operands[0][lane] as u32);
+                let result = values.reduce(|a, b| reduction.combine(a, b)).unwrap_or_default();
+                warp.write(self.destination, mask, &[result.into(); 32]);
+            }
+            Kind::Elect => {
+                // The manual leaves the choice open; the hardware takes the lowest lane.
+                let leader = mask.trailing_zeros() as usize;
+                warp.write(self.destination, mask, &[leader as u64; 32]);
+                warp.write(self.in_range, mask, &std::array::from_fn(|lane| u64::from(lane == leader)));
+            }
             Kind::ActiveMask => {}
             Kind::Synchronise => {
                 block.detector.warp_sync(Lanes { warp: at.warp as u32, mask }, Site(at.statement));
             }
+        }
+    }
+}
+
+/// The lanes of `mask` that hold `value`.
+fn equal_lanes(values: &Values, mask: u32, value: u64) -> u32 {
+    lanes(mask).filter(|lane| values[*lane] == value).fold(0, |alike, lane| alike | 1 << lane)
+}
+
+impl Reduction {
+    fn of(instruction: &Instruction) -> Reduction {
+        let signed = instruction.ty() == Some(Type::S32);
+        match instruction.choice(&["add", "min", "max", "and", "or"]) {
+            Some("add") => Reduction::Add,
+            Some("min") if signed => Reduction::MinimumSigned,
+            Some("min") => Reduction::Minimum,
+            Some("max") if signed => Reduction::MaximumSigned,
+            Some("max") => Reduction::Maximum,
+            Some("and") => Reduction::And,
+            Some(_) => Reduction::Or,
+            None => Reduction::Xor,
+        }
+    }
+
+    fn combine(self, a: u32, b: u32) -> u32 {
+        match self {
+            Reduction::Add => a.wrapping_add(b),
+            Reduction::Minimum => a.min(b),
+            Reduction::Maximum => a.max(b),
+            Reduction::MinimumSigned => (a as i32).min(b as i32) as u32,
+            Reduction::MaximumSigned => (a as i32).max(b as i32) as u32,
+            Reduction::And => a & b,
+            Reduction::Or => a | b,
+            Reduction::Xor => a ^ b,
         }
     }
 }

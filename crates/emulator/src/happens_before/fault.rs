@@ -50,8 +50,14 @@ pub struct Party {
 /// The synchronisation that a release is part of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Means {
-    Barrier { id: u32 },
-    WarpSync { mask: u32 },
+    Barrier {
+        id: u32,
+    },
+    WarpSync {
+        mask: u32,
+    },
+    /// A fence, or an access that releases: it tells those who read what is written after it.
+    Fence,
 }
 
 /// How the second party stands to the release that should have told it of the first access.

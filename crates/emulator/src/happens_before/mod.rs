@@ -2,7 +2,7 @@
 //!
 //! Judged by the PTX memory consistency model, per lane and per byte, for the control flow that ran. The order in which
 //! the emulator happened to run things does not count; only edges do: program order of one lane, CTA barriers,
-//! `bar.warp.sync`, and a lane's wait for its own `cp.async` copies. Lanes of a warp are not ordered by lockstep.
+//! `bar.warp.sync`, release and acquire through memory, and a lane's wait for its own `cp.async` copies. Lanes of a warp are not ordered by lockstep.
 //!
 //! - **Rows.** A row is 32 agents that share one counter; an epoch is (row, lane, time). Each warp has a row for its
 //!   lanes, whose time ticks at every release by any of them, and a row for the copies its lanes issued, whose time is
@@ -16,8 +16,8 @@
 //! An exit is no release: the manual gives a barrier's guarantee to the threads that execute it. What a lane did
 //! before it exited, and did not release, is unordered with the rest of the CTA.
 //!
-//! Atomics, `red` and volatile accesses are strong and relaxed: they do not race among themselves on the same location
-//! with the same size, and they order nothing.
+//! Atomics, `red`, volatile, relaxed, acquiring and releasing accesses are strong: they do not race among themselves on
+//! the same location with the same size. What they order, [`words`] says.
 
 mod actor;
 mod clock;
@@ -30,6 +30,7 @@ mod shadow;
 mod tests;
 mod touch;
 mod warp;
+mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,6 +42,8 @@ use mark::Access;
 use shadow::Shadow;
 use touch::Touch;
 use warp::{Handover, Meeting, Warp};
+pub use words::Semantics;
+use words::Words;
 
 /// Some lanes of one warp of the CTA.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,6 +106,8 @@ pub struct Detector {
     unpublished: Vec<usize>,
     /// Faults about copies that may still be waited for.
     awaited: Vec<report::Awaited>,
+    /// What strong writes have published.
+    words: Words,
 }
 
 impl Detector {
@@ -117,6 +122,7 @@ impl Detector {
             index: BTreeMap::new(),
             unpublished: Vec::new(),
             awaited: Vec::new(),
+            words: Words::default(),
         }
     }
 

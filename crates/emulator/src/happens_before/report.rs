@@ -182,6 +182,7 @@ impl Detector {
         let means = match release.meeting {
             Meeting::Barrier { id, .. } => Means::Barrier { id },
             Meeting::Warp => Means::WarpSync { mask: release.mask },
+            Meeting::Fence => Means::Fence,
         };
         Published::By(Release { site: release.site, means, reach })
     }
@@ -191,6 +192,7 @@ impl Detector {
         let takes_part = |release: &Released| release.mask >> party.lane & 1 == 1;
         match release.meeting {
             Meeting::Warp => warp == party.warp && takes_part(release),
+            Meeting::Fence => false,
             Meeting::Barrier { .. } => {
                 let own = &self.warps[party.warp as usize].releases;
                 own.iter().any(|own| own.meeting == release.meeting && takes_part(own))

@@ -1,10 +1,11 @@
 //! What the lanes of a warp know, what they have released, and what they have in flight.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::Site;
 use super::clock::{Clock, Row, bits};
+use super::words::Place;
 
 /// Releases, waits and finished copies remembered per warp, for the wording of faults.
 const REMEMBERED: usize = 256;
@@ -28,8 +29,13 @@ pub struct Group {
 /// What carried a release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Meeting {
-    Barrier { id: u32, generation: u32 },
+    Barrier {
+        id: u32,
+        generation: u32,
+    },
     Warp,
+    /// A fence, or an access that releases.
+    Fence,
 }
 
 /// One release by lanes of the warp. Releases tick the warp's time, so their times are consecutive.
@@ -52,13 +58,26 @@ pub struct Warp {
     pub groups: Vec<Group>,
     pub releases: VecDeque<Released>,
     pub copies: Copies,
+    pub fences: Vec<Fence>,
+    /// What lanes have read of others' releases, by lane and place, and not taken yet.
+    pub pending: BTreeMap<(u8, Place), Clock>,
+}
+
+/// What lanes had done, and knew, at their last fence.
+#[derive(Clone)]
+pub struct Fence {
+    pub mask: u32,
+    pub view: Arc<Clock>,
+    pub time: u32,
+    pub waited: u32,
 }
 
 impl Warp {
     pub fn new(index: u32, live: u32, start: Arc<Clock>) -> Warp {
         let groups = vec![Group { mask: live, view: start, waited: 0 }];
         let (releases, copies) = (VecDeque::new(), Copies { batch: 1, ..Copies::default() });
-        Warp { index, time: 1, live, touched: 0, groups, releases, copies }
+        let (fences, pending) = (Vec::new(), BTreeMap::new());
+        Warp { index, time: 1, live, touched: 0, groups, releases, copies, fences, pending }
     }
 
     /// The row of the warp's lanes.
@@ -89,6 +108,11 @@ impl Warp {
             clock.raise(self.lanes_row(), lanes, self.time);
             clock.raise(self.copies_row(), lanes, group.waited);
         }
+        self.tick(site, mask, meeting);
+    }
+
+    /// What these lanes do from now on is not part of the release.
+    pub fn tick(&mut self, site: Site, mask: u32, meeting: Meeting) {
         remember(&mut self.releases, Released { time: self.time, site, mask, meeting });
         self.time += 1;
     }

@@ -5,7 +5,7 @@ use super::{State, Values, Warp};
 use crate::async_engines::{Copies, Flight};
 use crate::checks;
 use crate::checks::uninitialised_memory::UnwrittenReads;
-use crate::exec::{self, Accessed, At, Next};
+use crate::exec::{self, Accessed, At, Ballot, Next};
 use crate::finding::{Actor, Findings, Place};
 use crate::happens_before::{Detector, Lanes, Site};
 use crate::memory::{GlobalMemory, SharedMemory};
@@ -28,6 +28,8 @@ pub struct Barrier {
     /// Per warp, the lanes that have come.
     pub arrived: BTreeMap<usize, u32>,
     pub waiting: Vec<Lanes>,
+    /// What those that meet at a `bar.red` said.
+    pub ballots: Vec<Ballot>,
 }
 
 pub struct Block<'a, 'k> {
@@ -245,6 +247,7 @@ impl Block<'_, '_> {
         }
         let barrier = self.barriers.remove(&id).unwrap_or_default();
         self.detector.barrier_complete(id, &barrier.waiting);
+        exec::announce(self, &barrier.ballots);
         for who in &barrier.waiting {
             let warp = &mut self.warps[who.warp as usize];
             for fragment in warp.fragments.iter_mut().filter(|one| one.state == State::Barrier(id)) {
@@ -300,6 +303,7 @@ impl Block<'_, '_> {
             Accessed::Global { allocation, offset } => self.global.place(self.global.address(allocation, offset)),
             Accessed::Shared { offset } => self.shared.place_of(offset as u64),
             Accessed::Parameter { offset } => format!("the parameters at {offset}"),
+            Accessed::Local { offset, .. } => format!("local memory at {offset}"),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Where lanes that a branch separates meet again: its immediate post-dominator.
 
 use ptx::forms::Control;
-use ptx::{Function, Op, Operand, Statement};
+use ptx::{Function, LabelId, Op, Operand, Statement};
 
 /// For each statement of the body that is a branch, the statement where its two ways meet; none if they never do.
 pub struct Flow {
     meets: Vec<Option<u32>>,
-    targets: Vec<Option<u32>>,
+    targets: Vec<Vec<u32>>,
 }
 
 impl Flow {
@@ -15,15 +15,16 @@ impl Flow {
         let blocks = Blocks::new(function, &targets);
         let dominators = blocks.post_dominators();
         let meets = (0..function.body.len()).map(|at| {
-            targets[at]?;
+            targets[at].first()?;
             let next = dominators[blocks.of(at)]?;
             blocks.starts.get(next).map(|start| *start as u32)
         });
         Flow { meets: meets.collect(), targets }
     }
 
-    pub fn target(&self, statement: usize) -> Option<u32> {
-        self.targets[statement]
+    /// Where a branch may go.
+    pub fn targets(&self, statement: usize) -> &[u32] {
+        &self.targets[statement]
     }
 
     pub fn meeting_point(&self, statement: usize) -> Option<u32> {
@@ -31,7 +32,7 @@ impl Flow {
     }
 }
 
-fn branch_targets(function: &Function) -> Vec<Option<u32>> {
+fn branch_targets(function: &Function) -> Vec<Vec<u32>> {
     let mut places = vec![0; function.labels.len()];
     for (at, statement) in function.body.iter().enumerate() {
         if let Statement::Label(label) = statement {
@@ -39,13 +40,25 @@ fn branch_targets(function: &Function) -> Vec<Option<u32>> {
         }
     }
     let target = |statement: &Statement| match statement {
-        Statement::Instruction(one) => match one.operands.first() {
-            Some(Operand::Label(label)) => Some(places[label.0 as usize]),
-            _ => None,
+        Statement::Instruction(one) => match (one.op(), &one.operands[..]) {
+            (Op::Control(Control::Branch), [Operand::Label(label)]) => vec![places[label.0 as usize]],
+            (Op::Control(Control::BranchTable), [_, Operand::Label(table)]) => {
+                table_of(function, *table).iter().map(|label| places[label.0 as usize]).collect()
+            }
+            _ => vec![],
         },
-        _ => None,
+        _ => vec![],
     };
     function.body.iter().map(target).collect()
+}
+
+/// The labels that `.branchtargets` lists under a name.
+fn table_of(function: &Function, table: LabelId) -> &[LabelId] {
+    let listed = function.body.iter().find_map(|statement| match statement {
+        Statement::BranchTargets(label, targets) if *label == table => Some(targets.as_slice()),
+        _ => None,
+    });
+    listed.unwrap_or_default()
 }
 
 /// Basic blocks: where each begins, and which may follow it. The block behind the last stands for the exit.
@@ -55,7 +68,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn new(function: &Function, targets: &[Option<u32>]) -> Blocks {
+    fn new(function: &Function, targets: &[Vec<u32>]) -> Blocks {
         let body = &function.body;
         let mut leads = vec![false; body.len() + 1];
         leads[0] = true;
@@ -79,13 +92,13 @@ impl Blocks {
         self.starts.len()
     }
 
-    fn following(&self, body: &[Statement], targets: &[Option<u32>], block: usize) -> Vec<usize> {
+    fn following(&self, body: &[Statement], targets: &[Vec<u32>], block: usize) -> Vec<usize> {
         let end = self.starts.get(block + 1).copied().unwrap_or(body.len());
         let last = end - 1;
-        let jump = targets[last].map(|target| self.of(target as usize));
+        let jumps = targets[last].iter().map(|target| self.of(*target as usize));
         let leaves = leaves_kernel(&body[last]).then_some(self.exit());
         let falls = (!always_jumps(&body[last])).then_some(block + 1);
-        [jump, leaves, falls].into_iter().flatten().collect()
+        jumps.chain(leaves).chain(falls).collect()
     }
 
     /// Immediate post-dominators, by the iteration of Cooper, Harvey and Kennedy on the reversed graph.
@@ -179,7 +192,7 @@ mod tests {
         let parsed = ptx::parse(&ptx::Source::new("test", format!("{head}{body}}}"))).unwrap();
         let function = &parsed.module.functions[0];
         let flow = Flow::new(function);
-        let branches = (0..function.body.len()).filter(|at| flow.target(*at).is_some());
+        let branches = (0..function.body.len()).filter(|at| !flow.targets(*at).is_empty());
         branches.map(|at| flow.meeting_point(at)).collect()
     }
 
@@ -201,6 +214,12 @@ mod tests {
     #[test]
     fn ways_that_both_leave_never_meet() {
         assert_eq!(meeting_line("@%p bra A;\nret;\nA: ret;"), [None]);
+    }
+
+    #[test]
+    fn the_ways_of_a_table_meet_behind_all() {
+        let body = "T: .branchtargets A, B;\nbrx.idx 0, T;\nA: bra END;\nB: bar.sync 0;\nEND: ret;";
+        assert_eq!(meeting_line(body), [Some(6), Some(6)]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub fn run_grid(
             global,
             shared: SharedMemory::new(module, function, shape.shared),
             dynamic_shared: shape.shared,
-            warps: warps(shape, function.registers.len()),
+            warps: warps(shape, program),
             barriers: BTreeMap::new(),
             copies: Copies::new(threads(shape).div_ceil(32) as usize),
             detector: Detector::new(&masks(shape)),
@@ -74,6 +74,7 @@ fn masks(shape: &LaunchShape) -> Vec<u32> {
     (0..threads.div_ceil(32)).map(|warp| u32::MAX >> (32 - (threads - warp * 32).min(32))).collect()
 }
 
-fn warps(shape: &LaunchShape, registers: usize) -> Vec<Warp> {
-    masks(shape).into_iter().enumerate().map(|(index, live)| Warp::new(index as u32, live, registers)).collect()
+fn warps(shape: &LaunchShape, program: &Program) -> Vec<Warp> {
+    let (registers, frame) = (program.registers, program.units[0].frame.bytes);
+    masks(shape).into_iter().zip(0..).map(|(live, index)| Warp::new(index, live, registers, frame)).collect()
 }

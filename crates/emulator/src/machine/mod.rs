@@ -1,14 +1,16 @@
 //! The machine: a grid of blocks, blocks of warps, warps of 32 lanes with control flow of their own.
 
 mod block;
+mod call;
 mod flow;
 mod grid;
 mod program;
 mod warp;
 
 pub use block::Block;
+pub use call::{CallSite, Slot, defined};
 pub use grid::{LaunchShape, run_grid};
-pub use program::{AddressSource, Decoder, Program, Source, Unsupported, Why, truncate};
+pub use program::{AddressSource, Decoder, Program, Source, Unsupported, Why, constant, truncate};
 pub use warp::{State, Warp};
 
 /// One value per lane, as wide as the widest register.

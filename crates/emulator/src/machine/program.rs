@@ -1,13 +1,20 @@
-//! An entry, decoded once per launch: operands resolved to registers, constants and addresses.
+//! An entry and the functions it calls, decoded once per launch: operands resolved to registers, constants and addresses.
 
+use super::call::{self, CallSite, Passed, Slot, Unit};
 use super::flow::Flow;
 use crate::exec::{self, Action, Compute, Lanewise};
-use crate::memory::SharedMemory;
-use ptx::{Address, AddressBase, Function, Immediate, Instruction, Operand, RegisterId, Statement, Symbol, Type};
+use crate::memory::{SharedMemory, Variables};
+use ptx::{Address, AddressBase, Function, FunctionKind, Immediate, Instruction, Module, Operand, Parameter};
+use ptx::{RegisterId, Space, Statement, Symbol, Type};
 
-/// A decoded entry. Steps stand at the index of their statement, so that a step's place is its name in reports.
+/// A decoded entry. Its steps stand at the index of their statement, so that a step's place is its name in reports; the
+/// functions follow, each behind the step that returns from the one before.
 pub struct Program {
     pub steps: Vec<Step>,
+    /// The entry first.
+    pub units: Vec<Unit>,
+    /// Registers of all functions together.
+    pub registers: usize,
 }
 
 pub struct Step {
@@ -23,6 +30,8 @@ pub enum Source {
     Not(RegisterId),
     Constant(u64),
     Special(&'static str),
+    /// An address in the innermost frame of local memory.
+    Frame(u64),
 }
 
 /// A base and a constant offset.
@@ -38,21 +47,47 @@ pub struct AddressSource {
 pub struct Unsupported {
     pub mnemonic: String,
     pub why: String,
+    /// The function in its module, and the statement in it.
+    pub function: usize,
     pub statement: ptx::StatementId,
 }
 
 impl Program {
-    pub fn decode(function: &Function, shared: &SharedMemory) -> Result<Program, Unsupported> {
-        let decoder = Decoder { function, shared, flow: Flow::new(function) };
-        let steps = function.body.iter().enumerate().map(|(at, statement)| decoder.step(at, statement));
-        Ok(Program { steps: steps.collect::<Result<_, _>>()? })
+    pub fn decode(
+        module: &Module,
+        entry: usize,
+        shared: &SharedMemory,
+        variables: &Variables,
+    ) -> Result<Program, Unsupported> {
+        let units = call::units(module, entry);
+        let mut program = Program { steps: vec![], registers: 0, units };
+        for unit in &program.units {
+            let function = &module.functions[unit.function];
+            let flow = Flow::new(function);
+            let decoder = Decoder { module, units: &program.units, unit, function, shared, variables, flow };
+            for (at, statement) in function.body.iter().enumerate() {
+                program.steps.push(decoder.step(at, statement)?);
+            }
+            program.steps.push(Step { guard: None, action: exec::end() });
+            program.registers += function.registers.len();
+        }
+        Ok(program)
+    }
+
+    /// Each function's first step and its index in the module.
+    pub fn layout(&self) -> Vec<(u32, usize)> {
+        self.units.iter().map(|unit| (unit.base, unit.function)).collect()
     }
 }
 
 /// What decoding an instruction needs to know around it.
 pub struct Decoder<'a> {
+    pub module: &'a Module,
+    units: &'a [Unit],
+    unit: &'a Unit,
     function: &'a Function,
     shared: &'a SharedMemory,
+    variables: &'a Variables,
     pub flow: Flow,
 }
 
@@ -67,9 +102,11 @@ impl Decoder<'_> {
         let action = exec::decode(self, at, instruction).map_err(|why| Unsupported {
             mnemonic: instruction.mnemonic(),
             why: if why.is_empty() { why } else { format!(": {why}") },
+            function: self.unit.function,
             statement: ptx::StatementId(at as u32),
         })?;
-        Ok(Step { guard: instruction.guard, action })
+        let guard = instruction.guard.map(|guard| ptx::Guard { register: self.register(guard.register), ..guard });
+        Ok(Step { guard, action })
     }
 
     /// The operand's registers or constants, one for each element of a vector.
@@ -82,12 +119,12 @@ impl Decoder<'_> {
 
     pub fn source(&self, operand: &Operand, ty: Type) -> Result<Source, Why> {
         match operand {
-            Operand::Register(register) => Ok(Source::Register(*register)),
-            Operand::Not(register) => Ok(Source::Not(*register)),
+            Operand::Register(register) => Ok(Source::Register(self.register(*register))),
+            Operand::Not(register) => Ok(Source::Not(self.register(*register))),
             Operand::Immediate(value) => Ok(Source::Constant(constant(*value, ty))),
             Operand::Special(name) if exec::knows_special(name) => Ok(Source::Special(name)),
             Operand::Special(name) => Err(format!("`{name}`")),
-            Operand::Symbol(symbol) => self.symbol(*symbol).map(Source::Constant),
+            Operand::Symbol(symbol) => self.symbol(*symbol),
             Operand::Vector(parts) if parts.len() == 1 => self.source(&parts[0], ty),
             _ => Err("an operand of this kind".into()),
         }
@@ -96,7 +133,7 @@ impl Decoder<'_> {
     /// A destination, or none for `_`.
     pub fn destination(&self, operand: &Operand) -> Result<Option<RegisterId>, Why> {
         match operand {
-            Operand::Register(register) => Ok(Some(*register)),
+            Operand::Register(register) => Ok(Some(self.register(*register))),
             Operand::Sink => Ok(None),
             Operand::Vector(parts) if parts.len() == 1 => self.destination(&parts[0]),
             _ => Err("a destination of this kind".into()),
@@ -114,8 +151,8 @@ impl Decoder<'_> {
         match operand {
             Operand::Address(Address { base, offset }) => {
                 let base = match base {
-                    AddressBase::Register(register) => Source::Register(*register),
-                    AddressBase::Symbol(symbol) => Source::Constant(self.symbol(*symbol)?),
+                    AddressBase::Register(register) => Source::Register(self.register(*register)),
+                    AddressBase::Symbol(symbol) => self.symbol(*symbol)?,
                     AddressBase::Absolute => Source::Constant(0),
                 };
                 Ok(AddressSource { base, offset: *offset })
@@ -125,10 +162,85 @@ impl Decoder<'_> {
     }
 
     /// The address of a variable in its own space.
-    fn symbol(&self, symbol: Symbol) -> Result<u64, Why> {
-        match symbol {
-            Symbol::Parameter(parameter) => Ok(self.function.parameter_offset(parameter.0 as usize)),
-            other => self.shared.address(other).ok_or("variables outside shared memory".into()),
+    fn symbol(&self, symbol: Symbol) -> Result<Source, Why> {
+        if let (Symbol::Parameter(parameter), FunctionKind::Entry) = (symbol, self.function.kind) {
+            return Ok(Source::Constant(self.function.parameter_offset(parameter.0 as usize)));
+        }
+        if let Some(offset) = self.unit.frame.offset(symbol) {
+            return Ok(Source::Frame(offset));
+        }
+        // Shared memory is laid out with the variables of the entry.
+        let known = self.function.kind == FunctionKind::Entry || matches!(symbol, Symbol::Global(_));
+        let shared = self.shared.address(symbol).filter(|_| known);
+        let address = shared.or_else(|| self.variables.address(Some(self.unit.function), symbol));
+        address.map(Source::Constant).ok_or("shared variables of a function".into())
+    }
+
+    /// A register's place among the registers of all functions.
+    fn register(&self, register: RegisterId) -> RegisterId {
+        RegisterId(self.unit.registers + register.0)
+    }
+
+    /// The step at a statement of this function.
+    pub fn step_at(&self, statement: u32) -> u32 {
+        self.unit.base + statement
+    }
+
+    /// The space of an access. Only an entry's own parameters lie in parameter memory; those of calls lie in frames.
+    pub fn space(&self, instruction: &Instruction, address: &Operand) -> Option<Space> {
+        let framed = matches!(address, Operand::Address(Address { base: AddressBase::Symbol(Symbol::Local(_)), .. }));
+        match instruction.space() {
+            Some(Space::Parameter) if framed || self.function.kind == FunctionKind::Callee => Some(Space::Local),
+            other => other,
+        }
+    }
+
+    /// Does this function take its parameters from frames?
+    pub fn is_callee(&self) -> bool {
+        self.function.kind == FunctionKind::Callee
+    }
+
+    /// Every function that a pointer may call, with its index.
+    pub fn callable(&self) -> impl Iterator<Item = usize> {
+        self.units.iter().skip(1).map(|unit| unit.function)
+    }
+
+    /// What a call at statement `at` of a function of the module hands over.
+    pub fn call_site(&self, at: usize, callee: usize, results: &Operand, arguments: &Operand) -> Result<CallSite, Why> {
+        let unit = self.units.iter().find(|unit| unit.function == callee).ok_or("a function that is not there")?;
+        let function = &self.module.functions[callee];
+        let offset = |symbol| unit.frame.offset(symbol).unwrap_or_default();
+        let inward = |index| offset(Symbol::Parameter(ptx::ParameterId(index)));
+        let outward = |index| offset(Symbol::Return(ptx::ReturnId(index)));
+        Ok(CallSite {
+            entry: unit.base,
+            back: self.step_at(at as u32 + 1),
+            caller_frame: self.unit.frame.bytes,
+            callee_frame: unit.frame.bytes,
+            registers: unit.registers..unit.registers + function.registers.len() as u32,
+            arguments: self.passed(arguments, &function.parameters, inward)?,
+            results: self.passed(results, &function.returns, outward)?,
+        })
+    }
+
+    fn passed(&self, given: &Operand, formal: &[Parameter], offset: impl Fn(u32) -> u64) -> Result<Vec<Passed>, Why> {
+        let Operand::Arguments(given) = given else { return Err("arguments of this kind".into()) };
+        let pairs = given.iter().zip(formal).zip(0..);
+        let passed = |((given, formal), index): ((&Operand, &Parameter), u32)| {
+            Ok(Passed { slot: self.slot(given, formal.ty)?, offset: offset(index), bytes: formal.bytes() })
+        };
+        pairs.map(passed).collect()
+    }
+
+    /// Where a call's argument or result lies on this side.
+    pub fn slot(&self, given: &Operand, ty: Type) -> Result<Slot, Why> {
+        match given {
+            Operand::Symbol(symbol @ Symbol::Local(_)) => {
+                self.unit.frame.offset(*symbol).map(Slot::Memory).ok_or("an argument outside `.param`".into())
+            }
+            Operand::Register(register) => Ok(Slot::Register(self.register(*register))),
+            Operand::Sink => Ok(Slot::Nowhere),
+            other => self.source(other, ty).map(Slot::Value),
         }
     }
 
@@ -162,7 +274,7 @@ impl Decoder<'_> {
 }
 
 /// The bits of a literal where a value of type `ty` is expected.
-fn constant(value: Immediate, ty: Type) -> u64 {
+pub fn constant(value: Immediate, ty: Type) -> u64 {
     match (value, ty) {
         (Immediate::Integer(value), _) => truncate(value as u64, ty.bits()),
         (Immediate::Float(bits), Type::F64) => f64::from(f32::from_bits(bits)).to_bits(),

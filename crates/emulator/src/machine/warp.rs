@@ -1,7 +1,9 @@
 //! A warp: registers of 32 lanes, and the fragments its lanes have split into.
 
-use super::{Source, Values, lanes};
+use super::{CallSite, Source, Values, lanes};
+use crate::memory::LocalMemory;
 use ptx::RegisterId;
+use std::sync::Arc;
 
 /// Lanes that run together.
 #[derive(Clone, Debug)]
@@ -11,6 +13,16 @@ pub struct Fragment {
     pub state: State,
     /// Meeting points ahead, the nearest last.
     joins: Vec<usize>,
+    /// Functions that run, the innermost last; the lanes of a fragment have come the same way.
+    pub calls: Vec<Call>,
+}
+
+/// A function that runs.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub site: Arc<CallSite>,
+    /// Its registers before, if it runs already: each call has its own.
+    saved: Option<Arc<Vec<Values>>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +43,8 @@ struct Join {
     expected: u32,
     arrived: u32,
     outer: Vec<usize>,
+    /// Calls around it: a function that calls itself comes by its own places again.
+    calls: Vec<Call>,
 }
 
 pub struct Warp {
@@ -44,13 +58,19 @@ pub struct Warp {
     pub steps: u64,
     joins: Vec<Join>,
     registers: Vec<Values>,
+    /// Where each lane's innermost frame begins in its local memory.
+    pub frames: Values,
+    pub local: Vec<LocalMemory>,
 }
 
 impl Warp {
-    pub fn new(index: u32, live: u32, registers: usize) -> Warp {
-        let all = Fragment { mask: live, next: 0, state: State::Ready, joins: vec![] };
-        let registers = vec![[0; 32]; registers];
-        Warp { index, live, fragments: vec![all], carry: 0, steps: 0, joins: vec![], registers }
+    /// All lanes at the first step, each with an open frame of `frame` bytes.
+    pub fn new(index: u32, live: u32, registers: usize, frame: u64) -> Warp {
+        let all = Fragment { mask: live, next: 0, state: State::Ready, joins: vec![], calls: vec![] };
+        let mut local = LocalMemory::default();
+        local.open(0, frame);
+        let (local, registers) = (vec![local; 32], vec![[0; 32]; registers]);
+        Warp { index, live, fragments: vec![all], carry: 0, steps: 0, joins: vec![], registers, frames: [0; 32], local }
     }
 
     pub fn register(&self, register: RegisterId) -> &Values {
@@ -62,6 +82,7 @@ impl Warp {
             Source::Register(register) => *self.register(register),
             Source::Not(register) => self.register(register).map(|value| value ^ 1),
             Source::Constant(value) => [value; 32],
+            Source::Frame(offset) => self.frames.map(|frame| frame + offset),
             Source::Special(name) => std::array::from_fn(|lane| special(name, lane)),
         }
     }
@@ -89,7 +110,8 @@ impl Warp {
             return;
         }
         if let Some(place) = meeting {
-            let join = Join { place, expected: current.mask, arrived: 0, outer: current.joins.clone() };
+            let (outer, calls) = (current.joins.clone(), current.calls.clone());
+            let join = Join { place, expected: current.mask, arrived: 0, outer, calls };
             current.joins.push(self.joins.len());
             self.joins.push(join);
         }
@@ -99,10 +121,69 @@ impl Warp {
         self.fragments.push(jumped);
     }
 
+    /// Sends lanes each their own way; all of the fragment's lanes must have one.
+    pub fn scatter(&mut self, fragment: usize, ways: &[(u32, u32)], meeting: Option<u32>) {
+        for (index, (mask, target)) in ways.iter().enumerate() {
+            let here = self.fragments[fragment].next;
+            // The first separation makes the meeting point; the others inherit it.
+            self.branch(fragment, *mask, *target, meeting.filter(|_| index == 0));
+            if index + 1 < ways.len() {
+                self.fragments[fragment].next = here;
+            }
+        }
+    }
+
+    /// Sends the lanes of `taken` into a function; they meet the others where it returns to.
+    pub fn call(&mut self, fragment: usize, taken: u32, site: &Arc<CallSite>) {
+        let current = &mut self.fragments[fragment];
+        let (outer, calls) = (current.joins.clone(), current.calls.clone());
+        let again = calls.iter().any(|call| call.site.entry == site.entry);
+        let registers = site.registers.start as usize..site.registers.end as usize;
+        let saved = again.then(|| Arc::new(self.registers[registers].to_vec()));
+        current.joins.push(self.joins.len());
+        self.joins.push(Join { place: site.back, expected: current.mask, arrived: 0, outer, calls });
+        let mut inside = Fragment { mask: taken, next: site.entry, ..current.clone() };
+        inside.calls.push(Call { site: site.clone(), saved });
+        lanes(taken).for_each(|lane| self.frames[lane] += site.caller_frame);
+        current.mask &= !taken;
+        current.next = site.back;
+        if current.mask == 0 {
+            *current = inside;
+        } else {
+            self.fragments.push(inside);
+        }
+    }
+
+    /// How many functions the lanes of a fragment are inside of.
+    pub fn depth(&self, fragment: usize) -> usize {
+        self.fragments[fragment].calls.len()
+    }
+
+    /// The lanes of `taken` return from the innermost function, whose place they get to know; the others go on.
+    pub fn give_back(&mut self, fragment: usize, taken: u32) -> Option<Arc<CallSite>> {
+        let current = &mut self.fragments[fragment];
+        let mut outside = current.clone();
+        let Call { site, saved } = outside.calls.pop()?;
+        (outside.mask, outside.next) = (taken, site.back);
+        current.mask &= !taken;
+        current.next += 1;
+        if current.mask == 0 {
+            *current = outside;
+        } else {
+            self.fragments.push(outside);
+        }
+        for (register, values) in site.registers.clone().zip(saved.iter().flat_map(|saved| saved.iter())) {
+            self.write(Some(RegisterId(register)), taken, values);
+        }
+        lanes(taken).for_each(|lane| self.frames[lane] -= site.caller_frame);
+        Some(site)
+    }
+
     /// Parks a fragment that has reached its meeting point, and merges those that have all come.
     pub fn arrive_at_join(&mut self, fragment: usize) {
         let Some(&join) = self.fragments[fragment].joins.last() else { return };
-        if self.joins[join].place != self.fragments[fragment].next {
+        let depth = self.fragments[fragment].calls.len();
+        if self.joins[join].place != self.fragments[fragment].next || self.joins[join].calls.len() != depth {
             return;
         }
         self.fragments[fragment].state = State::Joining;
@@ -111,15 +192,18 @@ impl Warp {
     }
 
     fn settle_join(&mut self, join: usize) {
-        let Join { place, expected, arrived, ref outer } = self.joins[join];
+        let Join { place, expected, arrived, ref outer, ref calls } = self.joins[join];
         if arrived != expected {
             return;
         }
-        let joins = outer.clone();
+        let (joins, calls) = (outer.clone(), calls.clone());
         let waits = |fragment: &Fragment| fragment.state == State::Joining && fragment.joins.last() == Some(&join);
         self.fragments.retain(|fragment| !waits(fragment));
+        if join + 1 == self.joins.len() {
+            self.joins.pop(); // Nobody waits there any more: a loop that parts again finds its place free.
+        }
         if arrived != 0 {
-            self.fragments.push(Fragment { mask: arrived, next: place, state: State::Ready, joins });
+            self.fragments.push(Fragment { mask: arrived, next: place, state: State::Ready, joins, calls });
             let merged = self.fragments.len() - 1;
             self.arrive_at_join(merged);
         }
@@ -135,7 +219,8 @@ impl Warp {
             }
         }
         self.fragments.retain(|fragment| fragment.mask != 0);
-        for join in 0..self.joins.len() {
+        let mut following = 0..;
+        while let Some(join) = following.next().filter(|join| *join < self.joins.len()) {
             let open = self.joins[join].expected != 0;
             self.joins[join].expected &= !mask;
             self.joins[join].arrived &= !mask;
@@ -176,7 +261,7 @@ mod tests {
 
     #[test]
     fn lanes_that_part_meet_again() {
-        let mut warp = Warp::new(0, 0xff, 0);
+        let mut warp = Warp::new(0, 0xff, 0, 0);
         warp.branch(0, 0x0f, 10, Some(20));
         assert_eq!(places(&warp), [(0xf0, 1), (0x0f, 10)]);
         warp.fragments[0].next = 20;
@@ -189,7 +274,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_lanes_that_exit() {
-        let mut warp = Warp::new(0, 0xff, 0);
+        let mut warp = Warp::new(0, 0xff, 0, 0);
         warp.branch(0, 0x0f, 10, Some(20));
         warp.fragments[0].next = 20;
         warp.arrive_at_join(0);
@@ -200,7 +285,7 @@ mod tests {
 
     #[test]
     fn nested_branches_meet_inside_out() {
-        let mut warp = Warp::new(0, 0xf, 0);
+        let mut warp = Warp::new(0, 0xf, 0, 0);
         warp.branch(0, 0x3, 10, Some(20));
         warp.branch(1, 0x1, 15, Some(20));
         for _ in 0..3 {

@@ -14,6 +14,8 @@ pub struct Allocation {
     pub name: String,
     pub base: u64,
     pub bytes: Bytes,
+    /// A variable of the `.const` space.
+    pub constant: bool,
 }
 
 /// An access that no allocation contains, and the allocation it came nearest to.
@@ -32,9 +34,14 @@ pub struct GlobalMemory {
 impl GlobalMemory {
     /// Places a named allocation behind the others; returns its address.
     pub fn allocate(&mut self, name: &str, bytes: Bytes) -> u64 {
+        self.allocate_variable(name, bytes, false)
+    }
+
+    /// The same for a variable of the module.
+    pub fn allocate_variable(&mut self, name: &str, bytes: Bytes, constant: bool) -> u64 {
         let end = |last: &Allocation| last.base + last.bytes.len() as u64 + GUARD;
         let base = self.allocations.last().map_or(GLOBAL_BASE, end).next_multiple_of(ALIGNMENT);
-        self.allocations.push(Allocation { name: name.into(), base, bytes });
+        self.allocations.push(Allocation { name: name.into(), base, bytes, constant });
         base
     }
 
@@ -67,6 +74,18 @@ impl GlobalMemory {
         };
         let nearest = self.allocations.iter().min_by_key(|allocation| distance(allocation).unsigned_abs())?;
         Some((nearest.name.clone(), nearest.bytes.len() as u64, address.wrapping_sub(nearest.base) as i64))
+    }
+
+    /// Writes part of an initial value.
+    pub fn initialise(&mut self, base: u64, offset: usize, bytes: usize, value: u64) {
+        if let Ok((allocation, start)) = self.find(base.wrapping_add(offset as u64), bytes as u64) {
+            self.bytes_mut(allocation).write(start, bytes, value);
+        }
+    }
+
+    /// Does the address lie in constant memory?
+    pub fn is_constant(&self, address: u64) -> bool {
+        self.find(address, 1).is_ok_and(|(allocation, _)| self.allocations[allocation].constant)
     }
 
     pub fn address(&self, allocation: usize, offset: usize) -> u64 {

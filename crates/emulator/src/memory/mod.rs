@@ -3,10 +3,14 @@
 use std::ops::Range;
 
 mod global;
+mod local;
 mod shared;
+mod variables;
 
 pub use global::{GlobalMemory, Outside};
+pub use local::{LOCAL_WINDOW, LocalMemory, PARAMETER_WINDOW, STACK_BYTES, in_window};
 pub use shared::{SHARED_WINDOW, SharedMemory};
+pub use variables::{Variables, function_at};
 
 /// Bytes that remember whether they were written.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +27,18 @@ impl Bytes {
     pub fn new(data: Vec<u8>, written: bool) -> Bytes {
         let written = vec![written; data.len()];
         Bytes { data, written }
+    }
+
+    /// Forgets what lies from `size` on.
+    pub fn cut(&mut self, size: usize) {
+        self.data.truncate(size);
+        self.written.truncate(size);
+    }
+
+    /// Grows to `size` with bytes that nobody wrote.
+    pub fn extend_unwritten(&mut self, size: usize) {
+        self.data.resize(size, 0);
+        self.written.resize(size, false);
     }
 
     pub fn len(&self) -> usize {

@@ -1,7 +1,7 @@
 //! f64 arithmetic in every rounding, on integers: the host rounds to nearest alone.
 //!
-//! A NaN operand comes back quiet, a signalling one before others; an operation without a result gives the negative
-//! quiet NaN.
+//! A NaN operand comes back quiet; which of several does is the operation's choice, as measured on an H200. An operation
+//! without a result gives the negative quiet NaN.
 
 use super::format::Rounding;
 
@@ -137,11 +137,16 @@ fn is_zero(bits: u64) -> bool {
     bits & !SIGN == 0
 }
 
-/// The NaN that an operation on these operands gives: the first signalling one, or else the first, quiet.
+/// The NaN that sums and products give: the first signalling one, or else the first, quiet.
 fn first_nan(operands: &[u64]) -> Option<u64> {
     let mut nans = operands.iter().filter(|bits| is_nan(**bits));
     let first = nans.clone().next()?;
     Some(nans.find(|bits| **bits & QUIET == 0).unwrap_or(first) | QUIET)
+}
+
+/// The NaN that `fma` and `div` give: the first, signalling or not, quiet.
+fn foremost_nan(operands: &[u64]) -> Option<u64> {
+    operands.iter().find(|bits| is_nan(**bits)).map(|bits| bits | QUIET)
 }
 
 /// `add{.rnd}.f64`
@@ -176,8 +181,8 @@ pub fn multiply(a: u64, b: u64, rounding: Rounding) -> u64 {
 
 /// `fma.rnd.f64`: `a * b + c`, rounded once.
 pub fn fused_multiply_add(a: u64, b: u64, c: u64, rounding: Rounding) -> u64 {
-    if let Some(nan) = [a, b, c].into_iter().find(|bits| is_nan(*bits)) {
-        return nan | QUIET; // Unlike a sum, it does not prefer a signalling one.
+    if let Some(nan) = foremost_nan(&[a, b, c]) {
+        return nan;
     }
     if is_infinite(a) || is_infinite(b) {
         let product = multiply(a, b, rounding);
@@ -191,7 +196,7 @@ pub fn fused_multiply_add(a: u64, b: u64, c: u64, rounding: Rounding) -> u64 {
 
 /// `div.rnd.f64`
 pub fn divide(a: u64, b: u64, rounding: Rounding) -> u64 {
-    if let Some(nan) = first_nan(&[a, b]) {
+    if let Some(nan) = foremost_nan(&[a, b]) {
         return nan;
     }
     let sign = (a ^ b) & SIGN;

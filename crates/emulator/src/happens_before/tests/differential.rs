@@ -2,7 +2,10 @@
 //! take back most of their faulty accesses, so that long ordered runs arise.
 
 use super::{ALL, Duel, Event, lanes_of};
-use crate::happens_before::{Kind, Lanes, Site, Space};
+use crate::happens_before::{Kind, Lanes, Semantics, Site, Space};
+
+/// Where flags lie.
+const FLAG: u64 = 2048;
 
 struct Dice(u64);
 
@@ -88,14 +91,32 @@ impl Program {
 
     fn access(&mut self, at: Lanes) -> Event {
         let space = self.dice.pick(&[Space::Shared, Space::Shared, Space::Global]);
-        let strong = self.dice.roll(8) == 0;
+        let strong = self.dice.roll(4) == 0;
         let kinds = if strong {
             [Kind::Atomic, Kind::StrongRead, Kind::StrongWrite]
         } else {
             [Kind::Read, Kind::Read, Kind::Write]
         };
+        let kind = self.dice.pick(&kinds);
+        let Semantics { release, acquire, blind } = self.semantics();
+        // Loads do not release, stores do not acquire, and only `red` is blind.
+        let semantics = Semantics {
+            release: release && matches!(kind, Kind::Atomic | Kind::StrongWrite),
+            acquire: acquire && matches!(kind, Kind::Atomic | Kind::StrongRead),
+            blind: blind && kind == Kind::Atomic,
+        };
+        if strong && self.dice.roll(3) > 0 {
+            // A flag that many use: otherwise nobody would read what another wrote.
+            let addresses = Box::new([FLAG; 32]);
+            return Event::Access { at, kind, semantics, space: Space::Shared, addresses, bytes: 4 };
+        }
         let bytes = self.dice.pick(&[1, 2, 4, 4, 4, 8, 16, 16]);
-        Event::Access { at, kind: self.dice.pick(&kinds), space, addresses: self.addresses(space, bytes as u64), bytes }
+        Event::Access { at, kind, semantics, space, addresses: self.addresses(space, bytes as u64), bytes }
+    }
+
+    fn semantics(&mut self) -> Semantics {
+        let [release, acquire, blind] = [2, 2, 6].map(|sides| self.dice.roll(sides) == 0);
+        Semantics { release, acquire, blind }
     }
 
     fn copy(&mut self, at: Lanes) -> Event {
@@ -128,7 +149,8 @@ impl Program {
             65..73 => Event::Wait(at, self.dice.pick(&[0, 0, 0, 1, 2])),
             73..75 => Event::WaitAll(at),
             75..84 => Event::WarpSync(if self.dice.roll(4) > 0 { Lanes { mask: self.ready(warp), ..at } } else { at }),
-            84..99 => self.arrive(at),
+            84..94 => self.arrive(at),
+            94..99 => Event::Fence(at, self.semantics()),
             _ => {
                 self.live[warp as usize] &= !at.mask;
                 Event::Exit(at)
@@ -204,8 +226,8 @@ fn show(event: &Event) -> String {
         format!("warp {} {:#x} {addresses:x?}", at.warp, at.mask)
     };
     match event {
-        Event::Access { at, kind, space, addresses, bytes } => {
-            format!("{kind:?} {space:?} {bytes} {}", of(at, addresses))
+        Event::Access { at, kind, semantics, space, addresses, bytes } => {
+            format!("{kind:?} {semantics:?} {space:?} {bytes} {}", of(at, addresses))
         }
         Event::Copy { at, from, to, bytes, .. } => format!("Copy {bytes} {} from {}", of(at, to), of(at, from)),
         event => format!("{event:x?}"),

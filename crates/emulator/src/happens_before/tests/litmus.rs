@@ -2,7 +2,7 @@
 //! Every program also runs on the oracle, which must agree on every byte.
 
 use super::{ALL, Duel, Event};
-use crate::happens_before::{Class, Fault, Kind, Lanes, Site, Space};
+use crate::happens_before::{Class, Fault, Kind, Lanes, Semantics, Site, Space};
 
 /// A program under construction: steps are numbered from 0, and their numbers are their sites.
 pub(super) struct Program {
@@ -42,7 +42,24 @@ impl Program {
     }
 
     pub(super) fn access(self, lanes: Lanes, kind: Kind, addresses: Box<[u64; 32]>, bytes: u32) -> Program {
-        self.then(Event::Access { at: lanes, kind, space: Space::Shared, addresses, bytes })
+        let semantics = Semantics::default();
+        self.then(Event::Access { at: lanes, kind, semantics, space: Space::Shared, addresses, bytes })
+    }
+
+    /// One lane writes or reads the flag.
+    fn flag(self, warp: u32, kind: Kind, semantics: Semantics) -> Program {
+        let (at, addresses) = (at(warp, 1), rows(FLAG, 0));
+        self.then(Event::Access { at, kind, semantics, space: Space::Shared, addresses, bytes: 4 })
+    }
+
+    /// One lane fences.
+    fn fence(self, warp: u32, semantics: Semantics) -> Program {
+        self.then(Event::Fence(at(warp, 1), semantics))
+    }
+
+    /// One lane touches one word.
+    fn touch(self, warp: u32, kind: Kind) -> Program {
+        self.access(at(warp, 1), kind, rows(0, 0), 4)
     }
 
     /// Every lane writes its own word from `base` on.
@@ -324,6 +341,7 @@ fn a_copy_in_flight_owns_its_source_and_destination() {
     let source = Event::Access {
         at: at(0, 1),
         kind: Kind::Write,
+        semantics: RELAXED,
         space: Space::Global,
         addresses: rows(0x7000_0000, 16),
         bytes: 4,
@@ -342,6 +360,7 @@ fn a_shorter_source_is_read_no_further_but_the_destination_is_filled() {
     let global = |offset: u64| Event::Access {
         at: at(1, 1),
         kind: Kind::Write,
+        semantics: RELAXED,
         space: Space::Global,
         addresses: rows(0x7000_0000 + offset, 0),
         bytes: 8,
@@ -372,12 +391,81 @@ fn partial_warps_are_whole_to_a_barrier() {
 
 #[test]
 fn spaces_are_apart() {
-    let global =
-        Event::Access { at: at(1, ALL), kind: Kind::Write, space: Space::Global, addresses: rows(0, 4), bytes: 4 };
+    let global = Event::Access {
+        at: at(1, ALL),
+        kind: Kind::Write,
+        semantics: RELAXED,
+        space: Space::Global,
+        addresses: rows(0, 4),
+        bytes: 4,
+    };
     assert_eq!(cta(2).write(0, 0).then(global.clone()).classes(), []);
     assert_eq!(cta(3).then(global).then(global_read()).classes(), [Class::RaceShared]);
 }
 
 fn global_read() -> Event {
-    Event::Access { at: at(2, 1), kind: Kind::Read, space: Space::Global, addresses: rows(124, 4), bytes: 4 }
+    Event::Access {
+        at: at(2, 1),
+        kind: Kind::Read,
+        semantics: RELAXED,
+        space: Space::Global,
+        addresses: rows(124, 4),
+        bytes: 4,
+    }
+}
+
+const FLAG: u64 = 512;
+const RELAXED: Semantics = Semantics { release: false, acquire: false, blind: false };
+const RELEASE: Semantics = Semantics { release: true, ..RELAXED };
+const ACQUIRE: Semantics = Semantics { acquire: true, ..RELAXED };
+const BOTH: Semantics = Semantics { acquire: true, ..RELEASE };
+
+/// Warp 0 writes and publishes as `publish` does, warp 1 takes as `take` does and reads.
+fn handed(publish: impl Fn(Program) -> Program, take: impl Fn(Program) -> Program) -> Vec<Class> {
+    let written = publish(cta(3).touch(0, Kind::Write));
+    take(written).touch(1, Kind::Read).classes()
+}
+
+#[test]
+fn a_release_and_an_acquire_of_one_flag_order() {
+    let write = |semantics| move |program: Program| program.flag(0, Kind::StrongWrite, semantics);
+    let read = |semantics| move |program: Program| program.flag(1, Kind::StrongRead, semantics);
+    assert_eq!(handed(write(RELEASE), read(ACQUIRE)), []);
+    assert_eq!(handed(write(RELAXED), read(ACQUIRE)), [Class::RaceShared]);
+    assert_eq!(handed(write(RELEASE), read(RELAXED)), [Class::RaceShared]);
+}
+
+#[test]
+fn fences_order_through_relaxed_accesses() {
+    let fenced = |program: Program| program.fence(0, BOTH).flag(0, Kind::StrongWrite, RELAXED);
+    let late = |program: Program| program.flag(0, Kind::StrongWrite, RELAXED).fence(0, BOTH);
+    let taken = |program: Program| program.flag(1, Kind::StrongRead, RELAXED).fence(1, BOTH);
+    let early = |program: Program| program.fence(1, BOTH).flag(1, Kind::StrongRead, RELAXED);
+    assert_eq!(handed(fenced, taken), []);
+    assert_eq!(handed(late, taken), [Class::RaceShared]);
+    assert_eq!(handed(fenced, early), [Class::RaceShared]);
+    let one_way = |program: Program| program.fence(0, ACQUIRE).flag(0, Kind::StrongWrite, RELAXED);
+    assert_eq!(handed(one_way, taken), [Class::RaceShared]);
+}
+
+#[test]
+fn atomics_pass_on_and_stores_do_not() {
+    let between = |kind| move |program: Program| program.flag(0, Kind::StrongWrite, RELEASE).flag(2, kind, RELAXED);
+    let read = |program: Program| program.flag(1, Kind::StrongRead, ACQUIRE);
+    assert_eq!(handed(between(Kind::Atomic), read), []);
+    assert_eq!(handed(between(Kind::StrongWrite), read), [Class::RaceShared]);
+    let blind = |program: Program| program.flag(1, Kind::Atomic, Semantics { blind: true, ..BOTH });
+    assert_eq!(handed(between(Kind::Atomic), blind), [Class::RaceShared]);
+    let again = |program: Program| program.flag(0, Kind::StrongWrite, RELEASE).flag(0, Kind::StrongWrite, RELAXED);
+    assert_eq!(handed(again, read), []);
+}
+
+#[test]
+fn a_release_covers_what_its_lane_did_before_and_nothing_else() {
+    let read = |program: Program| program.flag(1, Kind::StrongRead, ACQUIRE);
+    let others = |program: Program| program.access(at(0, 2), Kind::Write, rows(0, 0), 4);
+    let neighbour = |program: Program| others(program).flag(0, Kind::StrongWrite, RELEASE);
+    assert_eq!(handed(neighbour, read), [Class::RaceWarp, Class::RaceShared]);
+    let later = |program: Program| program.flag(0, Kind::StrongWrite, RELEASE).touch(0, Kind::Write);
+    assert_eq!(handed(later, read), [Class::RaceShared]);
 }

@@ -8,14 +8,15 @@ mod wording;
 use std::collections::BTreeSet;
 
 use super::shadow::Hit;
-use super::{Agent, Detector, Kind, Lanes, Party, Site, Space};
+use super::{Agent, Detector, Kind, Lanes, Party, Semantics, Site, Space};
 use oracle::Oracle;
 
 const ALL: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 enum Event {
-    Access { at: Lanes, kind: Kind, space: Space, addresses: Box<[u64; 32]>, bytes: u32 },
+    Access { at: Lanes, kind: Kind, semantics: Semantics, space: Space, addresses: Box<[u64; 32]>, bytes: u32 },
+    Fence(Lanes, Semantics),
     Copy { at: Lanes, from: Box<[u64; 32]>, from_bytes: Box<[u32; 32]>, to: Box<[u64; 32]>, bytes: u32 },
     Commit(Lanes),
     Wait(Lanes, u32),
@@ -56,6 +57,8 @@ impl Duel {
         if !matches!(event, Event::Access { .. } | Event::Copy { .. }) {
             return Ok(expected);
         }
+        // By now an acquire knows more than its access did.
+        let acquires = matches!(event, Event::Access { semantics, .. } if semantics.acquire);
         let mut found = BTreeSet::new();
         for space in [Space::Shared, Space::Global] {
             for hit in &self.detector.shadows[space as usize].hits {
@@ -73,7 +76,7 @@ impl Duel {
                         (race.space, race.byte) == (space, byte)
                             && lanes
                             && (past.warp, past.site, past.write, past.copy) == first
-                            && (!copy || race.start_known == known)
+                            && (!copy || acquires || race.start_known == known)
                     });
                     if !truth {
                         return Err(format!("{space:?} byte {byte}: no race with {first:?} of {hit:?}"));
@@ -87,9 +90,10 @@ impl Duel {
     fn run(&mut self, event: &Event, site: Site) {
         let detector = &mut self.detector;
         match event {
-            Event::Access { at, kind, space, addresses, bytes } => {
-                detector.access(*at, site, *kind, *space, addresses, *bytes);
+            Event::Access { at, kind, semantics, space, addresses, bytes } => {
+                detector.ordered_access(*at, site, (*kind, *semantics), *space, addresses, *bytes);
             }
+            Event::Fence(at, semantics) => detector.fence(*at, site, *semantics),
             Event::Copy { at, from, from_bytes, to, bytes } => {
                 detector.copy(*at, site, from, from_bytes, to, *bytes);
             }

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::{Event, lanes_of};
-use crate::happens_before::{Lanes, Site, Space};
+use crate::happens_before::{Kind, Lanes, Semantics, Site, Space};
 
 type Id = usize;
+/// Warp, lane and operation of a release.
+type Released = (u32, u8, Id);
 
 #[derive(Clone, Default)]
 struct Set(Vec<u64>);
@@ -34,6 +36,10 @@ struct Thread {
     exited: bool,
     open: Vec<Id>,
     groups: Vec<Vec<Id>>,
+    /// The last operation that releases.
+    fence: Option<Id>,
+    /// What was read of others' releases and not taken yet.
+    pending: Vec<((Space, u64), Id)>,
 }
 
 /// One access to one byte.
@@ -67,6 +73,8 @@ pub struct Oracle {
     threads: Vec<Thread>,
     barriers: BTreeMap<u32, Vec<Id>>,
     history: BTreeMap<(Space, u64), Rc<Vec<Past>>>,
+    /// Size of a place, and who released there.
+    words: BTreeMap<(Space, u64), (u32, Vec<Released>)>,
 }
 
 impl Oracle {
@@ -74,7 +82,8 @@ impl Oracle {
     pub fn new(lanes: &[u32]) -> Oracle {
         let exists = lanes.iter().flat_map(|mask| (0..32).map(move |lane| mask >> lane & 1 == 1));
         let threads = exists.map(|exists| Thread { exited: !exists, ..Thread::default() }).collect();
-        Oracle { nodes: vec![Rc::default()], threads, barriers: BTreeMap::new(), history: BTreeMap::new() }
+        let (barriers, history, words) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Oracle { nodes: vec![Rc::default()], threads, barriers, history, words }
     }
 
     fn thread(&mut self, warp: u32, lane: u8) -> &mut Thread {
@@ -105,8 +114,12 @@ impl Oracle {
     pub fn step(&mut self, event: &Event, site: Site) -> Vec<Race> {
         let mut races = Vec::new();
         match event {
-            Event::Access { at, kind, space, addresses, bytes } => {
+            Event::Access { at, kind, semantics, space, addresses, bytes } => {
                 for lane in self.live(*at) {
+                    if semantics.release {
+                        let node = self.next(at.warp, lane, &[]);
+                        self.thread(at.warp, lane).fence = Some(node);
+                    }
                     let node = self.next(at.warp, lane, &[]);
                     let start = addresses[lane as usize];
                     let strong = kind.is_strong().then_some((start, *bytes));
@@ -121,6 +134,21 @@ impl Oracle {
                         strong,
                     };
                     self.touch(now, *space, start, *bytes, &mut races);
+                }
+                for lane in self.live(*at) {
+                    let place = (*space, addresses[lane as usize]);
+                    self.order(at.warp, lane, (*kind, *semantics), place, *bytes);
+                }
+            }
+            Event::Fence(at, semantics) => {
+                for lane in self.live(*at) {
+                    if semantics.acquire {
+                        self.take(at.warp, lane, None);
+                    }
+                    if semantics.release {
+                        let node = self.next(at.warp, lane, &[]);
+                        self.thread(at.warp, lane).fence = Some(node);
+                    }
                 }
             }
             Event::Copy { at, from, from_bytes, to, bytes } => {
@@ -156,6 +184,37 @@ impl Oracle {
             Event::Exit(at) => lanes_of(at.mask).iter().for_each(|lane| self.thread(at.warp, *lane).exited = true),
         }
         races
+    }
+
+    /// Takes what the lane has read so far, at one place or everywhere.
+    fn take(&mut self, warp: u32, lane: u8, place: Option<(Space, u64)>) {
+        let pending = &self.thread(warp, lane).pending;
+        let taken = pending.iter().filter(|(at, _)| place.is_none_or(|place| place == *at)).map(|(_, node)| *node);
+        let taken: Vec<Id> = taken.collect();
+        self.next(warp, lane, &taken);
+    }
+
+    /// What an access takes from its place, and what it leaves there.
+    fn order(&mut self, warp: u32, lane: u8, (kind, semantics): (Kind, Semantics), place: (Space, u64), bytes: u32) {
+        let same = self.words.get(&place).filter(|(size, _)| *size == bytes);
+        let released = same.map(|(_, released)| released.clone()).unwrap_or_default();
+        if matches!(kind, Kind::StrongRead | Kind::Atomic) && !semantics.blind {
+            self.thread(warp, lane).pending.extend(released.iter().map(|(_, _, node)| (place, *node)));
+            if semantics.acquire {
+                self.take(warp, lane, Some(place));
+            }
+        }
+        if kind.writes() {
+            let end = place.1 + u64::from(bytes);
+            self.words
+                .retain(|(space, at), (size, _)| *space != place.0 || *at >= end || *at + u64::from(*size) <= place.1);
+            let survives = |(other, lane_there, _): &Released| {
+                kind == Kind::Atomic || kind == Kind::StrongWrite && (*other, *lane_there) == (warp, lane)
+            };
+            let mut left: Vec<_> = released.into_iter().filter(survives).collect();
+            left.extend(self.thread(warp, lane).fence.filter(|_| kind.is_strong()).map(|node| (warp, lane, node)));
+            self.words.insert(place, (bytes, left));
+        }
     }
 
     fn meet(&mut self, from: &[Id], to: &[Lanes]) {
