@@ -120,7 +120,7 @@ class Case:
     def __init__(self, name, what, ptx, entry, grid, block, shared=0):
         self.name, self.what, self.ptx, self.entry = name, what, ptx, entry
         self.grid, self.block, self.shared = grid, block, shared
-        self.buffers, self.args, self.known = [], [], {}
+        self.buffers, self.args, self.known, self.findings = [], [], {}, {}
 
     def buffer(self, name, element, shape, *lines, argument=True):
         self.buffers.append([f'[buffer.{name}]', f'type = "{element}"', f'shape = {list(shape)}', *lines])
@@ -158,6 +158,11 @@ class Case:
         self.args += ['{ null = true }'] * (1 if bytes else 2)
         return self
 
+    def finds(self, target, why, *findings):
+        """What the checks find in the module for a target, each with its line there."""
+        self.findings[target] = [f'# {why}', *[f'#~ {line} {finding}' for line, finding in findings]]
+        return self
+
     def write(self, targets, shared=None, suffix=''):
         for at, target in enumerate(targets):
             self.write_target(target, shared[at] if shared else self.shared, suffix)
@@ -165,7 +170,7 @@ class Case:
 
     def write_target(self, target, shared, suffix):
         ptx = self.ptx + suffix
-        lines = [f'# {self.what}', f'ptx = "ptx/{ptx}.{target}.ptx"', '']
+        lines = [f'# {self.what}', *self.findings.get(target, []), f'ptx = "ptx/{ptx}.{target}.ptx"', '']
         for buffer in self.buffers:
             lines += [*buffer, '']
         lines += ['[[launch]]', f'entry = "{self.entry}"', f'grid = {list(self.grid)}', f'block = {list(self.block)}']
@@ -304,11 +309,11 @@ def cuda_attention():
     for causal in (False, True):
         suffix = f'c{int(causal)}'
         word = ', causal' if causal else ''
-        q, k, v = inputs('f16', [2, 100, 64], 20)
+        q, k, v = inputs('f16', [2, 72, 64], 20)
         output, lse = attention(q, k, v, scale, causal)
         case = Case(f'fa_scalar_{suffix}', f'attention in scalar code{word}', 'fa_scalar', 'fa_scalar', [2, 2, 1], [64, 1, 1])
         case.reads('Q', q).reads('K', k).reads('V', v).writes('O', 'f16', q.shape, output, 2e-3)
-        case.writes('L', 'f32', [2, 100], lse, 1e-4).numbers('s32', 100).numbers('f32', f32(scale * LOG2_E))
+        case.writes('L', 'f32', [2, 72], lse, 1e-4).numbers('s32', 72).numbers('f32', f32(scale * LOG2_E))
         case.numbers('s32', int(causal)).write(TARGETS).write_fast()
         q, k, v = inputs('f16', [1, 128, 64], 23)
         output, _ = attention(q, k, v, scale, causal)
@@ -378,16 +383,28 @@ def triton_tensor_maps():
     case.numbers('s32', 128, 128, 192).scratch(384).write(['sm_90a'])
 
 
+REPLICATED = 'Several lanes store the log-sum-exp of one row, all the same value: still a race between lanes.'
+
+
+def replicated_store(case, target, bytes, *lines):
+    """The finding that Triton's stores of values which several lanes hold give, at each of the lines."""
+    finding = f'error[race-warp]: both write {bytes} bytes of `global_smem`'
+    return case.finds(target, REPLICATED, *[(line, finding) for line in lines])
+
+
 def triton_attention():
     for name, causal in [('tri_fa_fwd', False), ('tri_fa_fwd_causal', True)]:
         for element, targets, shared in [('f16', TARGETS[:1], [32768]), ('bf16', AMPERE, [24576, 24576, 40960])]:
-            q, k, v = inputs(element, [2, 144, 64], 50)
+            q, k, v = inputs(element, [2, 80, 64], 50)
             output, lse = attention(q, k, v, 0.125, causal)
-            case = Case(name, f'attention by Triton{", causal" if causal else ""}', name, 'fa_fwd', [3, 2, 1], [128, 1, 1])
+            case = Case(name, f'attention by Triton{", causal" if causal else ""}', name, 'fa_fwd', [2, 2, 1], [128, 1, 1])
             case.reads('q', q).reads('k', k).reads('v', v)
             case.writes('o', element, q.shape, output, 3e-3 if element == 'f16' else 8e-3, of=f'{name}_{element}')
-            case.writes('lse', 'f32', [2, 144], lse, 1e-3, of=f'{name}_{element}')
-            case.numbers('s32', 144).numbers('f32', f32(0.125 * LOG2_E)).scratch().write(targets, shared)
+            case.writes('lse', 'f32', [2, 80], lse, 1e-3, of=f'{name}_{element}')
+            replicated_store(case, 'sm_75', 16, *((6338, 6339) if causal else (6254, 6255)))
+            for target in ('sm_80', 'sm_89'):
+                replicated_store(case, target, 8, 1225 if causal else 1129)
+            case.numbers('s32', 80).numbers('f32', f32(0.125 * LOG2_E)).scratch().write(targets, shared)
 
 
 def triton_attention_128():
@@ -398,7 +415,7 @@ def triton_attention_128():
                 [256, 1, 1])
     case.reads('q', q).reads('k', k).reads('v', v).writes('o', 'bf16', [256, 128], output, 8e-3)
     case.writes('lse', 'f32', [256], lse, 1e-3).numbers('s32', 256).numbers('f32', f32(scale * LOG2_E))
-    case.scratch().write(['sm_80', 'sm_90a'], [98304, 131072])
+    replicated_store(case, 'sm_80', 8, 1677).scratch().write(['sm_80', 'sm_90a'], [98304, 131072])
     rows = [('tri_fa_fwd_tma', 'tensor maps', [2, 1, 1], 256, 98336, 128),
             ('tri_fa_fwd_tma_ws', 'tensor maps and warp specialisation', [4, 1, 1], 384, 114832, 64)]
     for name, what, grid, block, shared, queries in rows:
