@@ -254,7 +254,8 @@ def cuda_rows():
     case.reads('in', t).writes('out', 'f32', [45, 70], t.matrix().transposed().flat(), 0)
     case.numbers('s32', 70, 45).write(TARGETS)
     x, gain, bias = Drawn('f16', [5, 384], 5), Drawn('f16', [384], 6), Drawn('f16', [384], 7)
-    case = Case('layernorm_h', 'layer normalisation, two halves at a time', 'layernorm', 'layernorm_h', [5, 1, 1], [96, 1, 1])
+    case = Case('layernorm_h', 'layer normalisation, two halves at a time', 'layernorm', 'layernorm_h', [5, 1, 1],
+                [96, 1, 1])
     case.reads('x', x).reads('g', gain).reads('b', bias)
     case.writes('y', 'f16', [5, 384], normalised(x, gain, bias), 1e-3)
     case.numbers('s32', 192).numbers('f32', f32(1e-5)).write(TARGETS).write_fast()
@@ -311,16 +312,17 @@ def cuda_attention():
         word = ', causal' if causal else ''
         q, k, v = inputs('f16', [2, 72, 64], 20)
         output, lse = attention(q, k, v, scale, causal)
-        case = Case(f'fa_scalar_{suffix}', f'attention in scalar code{word}', 'fa_scalar', 'fa_scalar', [2, 2, 1], [64, 1, 1])
+        case = Case(f'fa_scalar_{suffix}', f'attention in scalar code{word}', 'fa_scalar', 'fa_scalar', [2, 2, 1],
+                    [64, 1, 1])
         case.reads('Q', q).reads('K', k).reads('V', v).writes('O', 'f16', q.shape, output, 2e-3)
         case.writes('L', 'f32', [2, 72], lse, 1e-4).numbers('s32', 72).numbers('f32', f32(scale * LOG2_E))
         case.numbers('s32', int(causal)).write(TARGETS).write_fast()
         q, k, v = inputs('f16', [1, 128, 64], 23)
         output, _ = attention(q, k, v, scale, causal)
-        case = Case(f'fa_wmma_{suffix}', f'attention with nvcuda::wmma{word}', 'fa_wmma', 'fa_wmma', [2, 1, 1], [128, 1, 1],
-                    4 * 64 * 72 * 2 + 2 * 64 * 68 * 4 + 512)
+        case = Case(f'fa_wmma_{suffix}', f'attention with nvcuda::wmma{word}', 'fa_wmma', 'fa_wmma', [2, 1, 1],
+                    [128, 1, 1], 4 * 64 * 72 * 2 + 2 * 64 * 68 * 4 + 512)
         case.reads('Q', q).reads('K', k).reads('V', v).writes('O', 'f16', q.shape, output, 3e-3)
-        case.numbers('s32', 128).numbers('f32', f32(scale), ).numbers('s32', int(causal)).write(TARGETS).write_fast()
+        case.numbers('s32', 128).numbers('f32', f32(scale)).numbers('s32', int(causal)).write(TARGETS).write_fast()
 
 
 def triton_rows():
@@ -334,7 +336,8 @@ def triton_rows():
     case.reads('x', x).writes('y', 'f32', [4, 700], expected, 1e-5).numbers('s32', 700, 700).scratch().write(TARGETS)
     x, gain, bias = Drawn('f16', [4, 400], 33), Drawn('f16', [400], 34), Drawn('f16', [400], 35)
     rows = [moments(row) for row in x.matrix().rows]
-    case = Case('tri_layernorm', 'layer normalisation by Triton', 'tri_layernorm', 'layernorm', [4, 1, 1], [128, 1, 1], 1024)
+    case = Case('tri_layernorm', 'layer normalisation by Triton', 'tri_layernorm', 'layernorm', [4, 1, 1], [128, 1, 1],
+                1024)
     case.reads('x', x).reads('g', gain).reads('b', bias)
     case.writes('y', 'f16', [4, 400], normalised(x, gain, bias), 1e-3)
     case.writes('mean', 'f32', [4], [mean for mean, _ in rows], 1e-4)
@@ -353,7 +356,8 @@ def triton_product(name, what, a, b, tolerance, of, grid=(1, 1, 1)):
 def triton_gemm():
     for element, targets, shared in [('f16', TARGETS[:1], [8192]), ('bf16', AMPERE, [12288, 12288, 16384])]:
         a, b = Drawn(element, [96, 112], 36), Drawn(element, [112, 128], 37)
-        case = triton_product('tri_matmul', 'matrix product by Triton, with edges', a, b, 1e-5, f'tri_matmul_{element}', [2, 2, 1])
+        case = triton_product('tri_matmul', 'matrix product by Triton, with edges', a, b, 1e-5, f'tri_matmul_{element}',
+                              [2, 2, 1])
         case.write(targets, shared)
     a, b = Drawn('f32', [64, 64], 38), Drawn('f32', [64, 64], 39)
     case = triton_product('tri_matmul_tf32', 'matrix product of tf32 by Triton', a, b, 2e-3, None)
@@ -365,7 +369,8 @@ def triton_gemm():
 
 def triton_tensor_maps():
     rows = [('tri_matmul_tma', 'tensor maps', [1, 2, 1], 128, 98328, (128, 256), (128, 128, 128)),
-            ('tri_matmul_tma_ws', 'tensor maps and warp specialisation', [2, 1, 1], 384, 65632, (128, 64), (64, 64, 64))]
+            ('tri_matmul_tma_ws', 'tensor maps and warp specialisation', [2, 1, 1], 384, 65632, (128, 64),
+             (64, 64, 64))]
     for name, what, grid, block, shared, (m, n), boxes in rows:
         a, b = Drawn('bf16', [m, 192], 42), Drawn('bf16', [n, 192], 43)
         case = Case(name, f'matrix product by Triton with {what}', name, 'matmul_tma', grid, [block, 1, 1], shared)
@@ -376,8 +381,8 @@ def triton_tensor_maps():
             case.map(buffer, [64, rows_of_box])
         case.numbers('s32', 192).scratch().write(['sm_90a'])
     a, b = Drawn('bf16', [128, 192], 44), Drawn('bf16', [128, 192], 45)
-    case = Case('tri_matmul_devtma', 'matrix product by Triton with tensor maps made on the device', 'tri_matmul_devtma',
-                'matmul_devtma', [1, 1, 1], [256, 1, 1], 98328)
+    case = Case('tri_matmul_devtma', 'matrix product by Triton with tensor maps made on the device',
+                'tri_matmul_devtma', 'matmul_devtma', [1, 1, 1], [256, 1, 1], 98328)
     case.reads('a', a).reads('b', b)
     case.writes('c', 'bf16', [128, 128], a.matrix().times_transposed(b.matrix()).flat(), 4e-3)
     case.numbers('s32', 128, 128, 192).scratch(384).write(['sm_90a'])
@@ -397,7 +402,8 @@ def triton_attention():
         for element, targets, shared in [('f16', TARGETS[:1], [32768]), ('bf16', AMPERE, [24576, 24576, 40960])]:
             q, k, v = inputs(element, [2, 80, 64], 50)
             output, lse = attention(q, k, v, 0.125, causal)
-            case = Case(name, f'attention by Triton{", causal" if causal else ""}', name, 'fa_fwd', [2, 2, 1], [128, 1, 1])
+            what = 'attention by Triton, causal' if causal else 'attention by Triton'
+            case = Case(name, what, name, 'fa_fwd', [2, 2, 1], [128, 1, 1])
             case.reads('q', q).reads('k', k).reads('v', v)
             case.writes('o', element, q.shape, output, 3e-3 if element == 'f16' else 8e-3, of=f'{name}_{element}')
             case.writes('lse', 'f32', [2, 80], lse, 1e-3, of=f'{name}_{element}')
@@ -411,8 +417,8 @@ def triton_attention_128():
     scale = 128 ** -0.5
     q, k, v = inputs('bf16', [256, 128], 53)
     output, lse = attention(q, k, v, scale, True)
-    case = Case('tri_fa_fwd_d128', 'attention by Triton, causal, head dimension 128', 'tri_fa_fwd_d128', 'fa_fwd', [2, 1, 1],
-                [256, 1, 1])
+    case = Case('tri_fa_fwd_d128', 'attention by Triton, causal, head dimension 128', 'tri_fa_fwd_d128', 'fa_fwd',
+                [2, 1, 1], [256, 1, 1])
     case.reads('q', q).reads('k', k).reads('v', v).writes('o', 'bf16', [256, 128], output, 8e-3)
     case.writes('lse', 'f32', [256], lse, 1e-3).numbers('s32', 256).numbers('f32', f32(scale * LOG2_E))
     replicated_store(case, 'sm_80', 8, 1677).scratch().write(['sm_80', 'sm_90a'], [98304, 131072])
