@@ -74,10 +74,10 @@ fn bad_input_exits_2_with_place_and_advice() {
 
 #[test]
 fn an_unknown_form_exits_3_with_its_name() {
-    let (_folder, path) = case("unknown.ptx", &format!("{HEAD}.entry k() {{ nanosleep.u32 20; ret; }}\n"));
+    let (_folder, path) = case("unknown.ptx", &format!("{HEAD}.entry k() {{ tcgen05.shift 20; ret; }}\n"));
     let output = veriflash(&["sanitize", shown(&path)]);
     assert_eq!(exit(&output), 3, "{}", text(&output));
-    assert!(text(&output).contains("nanosleep.u32"), "{}", text(&output));
+    assert!(text(&output).contains("tcgen05.shift"), "{}", text(&output));
     let out = path.with_file_name("pack");
     let proved = veriflash(&["prove", "--kernel", shown(&path), "--out", shown(&out)]);
     assert_eq!((exit(&proved), text(&proved)), (3, text(&output)));

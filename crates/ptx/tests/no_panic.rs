@@ -17,8 +17,13 @@ static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
                  .const .u16 limit[2] = {0xFFFF, 1};\n.visible .entry k(.param .u64 .ptr .global .align 16 p)\n.maxntid 8, 4\n\
                  { .reg .b32 %r<3>, %x; .reg .pred %p; .loc 1 2 3\nL: { .reg .f32 %x; mov.f32 %x, -1.5e3; }\n\
                  setp.eq.s32 %p|_, %r1, 0; @!%p bra L; ld.param.u64 {%r1}, [p+-0]; /* c */ .pragma \"x\"; ret; }\n";
+    let calls = ".version 9.0\n.target sm_90a\n.extern .func (.param .b32 r) f(.param .b64 a, .param .align 8 .b8 s[16]) .noreturn;\n\
+                 .global .u64 t[2][2] = {{f, 0}, {generic(f)}};\n.func g(.param .b32 x);\n.alias g, f;\n.weak .const .u8 b = 0xFF(t);\n\
+                 .entry k() .reqnctapercluster 2 .pragma \"x\"; { .reg .b64 %d; .reg .b32 %r; .param .b32 p; mov.b64 %d, f;\n\
+                 c: .callprototype (.param .b32 _) _ (.param .b64 _); t: .branchtargets a, c; u: .calltargets f, g;\n\
+                 call.uni (p), %d, (%d), c; call g, (p); call (_), f, (%d, 1); brx.idx %r, t; a: ret; }\n";
     let chunks = lines.chunks(8).map(|lines| module("9.0", "sm_90a", &[lines.to_vec()]));
-    chunks.chain([short.to_string()]).collect()
+    chunks.chain([short.to_string(), calls.to_string()]).collect()
 });
 
 /// Reads, verifies, renders what is wrong; prints and reads again what is not.
@@ -112,6 +117,11 @@ fn on_texts_made_to_hurt() {
         inside(".shared .align 2147483648 .b64 v[4294967295];"),
         inside(&format!("mov.b32 %r0, {{{}}};", "%r1,".repeat(deep) + "%r1")),
         inside(&format!("add{};", ".s32".repeat(deep))),
+        inside(&format!("call {};", "(".repeat(deep))),
+        inside("call; call (), (); brx.idx; brx.idx %r0;"),
+        format!(".version 8.0\n.target sm_90\n.global .b32 a{} = {};", "[1]".repeat(deep), "{".repeat(deep)),
+        ".version 8.0\n.target sm_90\n.global .b32 a[4294967295][4294967295] = {{1},{2}};".into(),
+        format!(".version 8.0\n.target sm_90\n.global .b32 a[9][1000000] = {{{}}};", "{},".repeat(deep)),
         ".version 99999999999.1\n.target sm_80".into(),
         ".version 4294967295.4294967295\n.target sm_4294967295a\n".into(),
         ".version 8.0\n.target sm_90\n.entry k(.param .b8 p[4294967295]) { ret; }".into(),

@@ -15,7 +15,6 @@ const fn companions(heads: &'static str, modifiers: &'static str, needs: &'stati
     Companions { heads, modifiers, needs }
 }
 
-const CACHE: &str = "ca cg cs lu cv wb wt";
 const EVICT: &str =
     "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate L2::cache_hint";
 const PREFETCH: &str = "L2::64B L2::128B L2::256B";
@@ -30,7 +29,6 @@ const COMPANIONS: &[Companions] = &[
     companions("ld", "nc", "global"),
     companions("ld", "nc", "! weak lu cv"),
     companions("ld", "weak", "! param::entry param::func"),
-    companions("ld st", CACHE, NOT_GLOBAL),
     companions("ld st", EVICT, NOT_GLOBAL),
     companions("ld", PREFETCH, NOT_GLOBAL),
     companions("ld ldu st", "v4", "b8 u8 s8 b16 u16 s16 b32 u32 s32 f32"),

@@ -11,8 +11,11 @@ use crate::types::{Space, Target, Type, Version};
 /// Registers of one function; real kernels have a few thousand.
 const MAX_REGISTERS: u32 = 1 << 20;
 
-/// Initial values of one row of an array.
+/// Initial values that rows of an array are filled up to.
 const MAX_VALUES: usize = 1 << 20;
+
+/// Dimensions of an array; braces nest as deep.
+const MAX_DIMENSIONS: usize = 8;
 
 /// Directives that only debuggers read: skipped with their block or line.
 const DEBUG_DIRECTIVES: &[&str] = &["section"];
@@ -168,8 +171,11 @@ impl<'a> Parser<'a> {
     /// The IR keeps no order between variables and functions: what a variable points to is declared before all bodies.
     fn refuse_late_functions(&mut self, module: &Module, variable: &Variable, at: Span) -> Outcome<()> {
         let bodies = module.functions.iter().position(|function| !function.declared).unwrap_or(usize::MAX);
-        let late = |value: &&Initial| matches!(value, Initial::Address { of: Symbol::Function(id), .. } if id.0 as usize >= bodies);
-        if !variable.init.iter().any(|value| late(&value)) {
+        let late = |value: &Initial| match value {
+            Initial::Address { of: Symbol::Function(id), .. } => id.0 as usize >= bodies,
+            _ => false,
+        };
+        if !variable.init.iter().any(late) {
             return Ok(());
         }
         let message =
@@ -243,6 +249,9 @@ impl<'a> Parser<'a> {
     pub(super) fn array(&mut self) -> Outcome<Vec<Option<u32>>> {
         let mut dimensions = vec![];
         while self.take(Token::BracketOpen) {
+            if dimensions.len() == MAX_DIMENSIONS {
+                return self.unexpected("at most 8 dimensions");
+            }
             let open = self.peek() == Some(Token::BracketClose);
             dimensions.push(if open { None } else { Some(self.number("a number of elements")?) });
             self.expect(Token::BracketClose, "`]`")?;
@@ -272,11 +281,14 @@ impl<'a> Parser<'a> {
             return Ok(vec![self.initial(names)?]);
         }
         let rows = dimensions.get(1..).unwrap_or_default();
-        let row: usize = rows.iter().map(|one| one.unwrap_or(1) as usize).product();
+        let row = rows.iter().fold(1usize, |product, one| product.saturating_mul(one.unwrap_or(1) as usize));
         let mut values = vec![];
         while !self.take(Token::BraceClose) {
-            if self.peek() == Some(Token::BraceOpen) && !rows.is_empty() && row <= MAX_VALUES {
-                let end = values.len() + row;
+            if self.peek() == Some(Token::BraceOpen) && !rows.is_empty() {
+                let end = values.len().saturating_add(row);
+                if end > MAX_VALUES {
+                    return self.unexpected("a smaller array, or one without rows in braces");
+                }
                 values.extend(self.initialiser(names, rows)?);
                 // What a row leaves out is zero.
                 values.resize(end.max(values.len()), Initial::Value(Immediate::Integer(0)));

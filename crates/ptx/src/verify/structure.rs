@@ -77,9 +77,7 @@ pub fn function(parsed: &Parsed, index: usize, errors: &mut Errors) {
 
 fn is_zero(tuning: &Tuning) -> bool {
     match tuning {
-        Tuning::MaxThreads(sizes) | Tuning::RequiredThreads(sizes) | Tuning::RequiredCluster(sizes) => {
-            sizes.contains(&0)
-        }
+        Tuning::MaxThreads(sizes) | Tuning::RequiredThreads(sizes) => sizes.contains(&0),
         _ => false,
     }
 }
@@ -105,7 +103,8 @@ fn variable(variable: &Variable, place: Span, errors: &mut Errors) {
     }
     let wrong = |value: &Initial| match value {
         Initial::Value(value) => check_constant(*value, variable.ty).err().map(|error| error.to_string()),
-        Initial::Address { mask: Some(_), .. } => None,
+        Initial::Address { mask: Some(_), .. } if variable.ty == Type::U8 => None,
+        Initial::Address { mask: Some(_), .. } => Some("bytes of an address are `.u8`".into()),
         Initial::Address { .. } if variable.ty.bits() == 64 && !variable.ty.is_float() => None,
         Initial::Address { .. } => Some(format!("an address does not fit `{}`: expected 64 bits", variable.ty)),
     };
