@@ -57,7 +57,7 @@ impl Judge {
         if !matches!(case.kind, Kind::Run | Kind::Corpus) {
             return Verdict::Skipped(format!("only `run` and `corpus` cases are judged on {}", backend.name()));
         }
-        run_on(case, backend).map_or_else(|error| Verdict::Failed(vec![error]), Verdict::of)
+        run_on(case, backend).map_or_else(|verdict| verdict, Verdict::of)
     }
 
     /// Every schedule gives the expected bytes, and no check finds anything.
@@ -124,16 +124,28 @@ fn kernel(name: &str, text: &str) -> Result<Kernel, String> {
     }
 }
 
-fn run_on<B: Backend>(case: &Case, backend: &B) -> Result<Vec<String>, String> {
+fn run_on<B: Backend>(case: &Case, backend: &B) -> Result<Vec<String>, Verdict> {
     let kernel = match case.kind {
-        Kind::Corpus => corpus::kernel(case).map_err(|error| error.to_string())?,
-        _ => kernel(&case.name, &case.text)?,
+        Kind::Corpus => corpus::kernel(case).map_err(failed)?,
+        _ => kernel(&case.name, &case.text).map_err(failed)?,
     };
-    let resolved = kernel.resolve(&Limits::default()).map_err(|error| error.to_string())?;
-    let mut memory = Memory::new(&resolved, 0).map_err(|error| error.to_string())?;
-    let mut loaded = backend.load(&kernel).map_err(|error| error.to_string())?;
-    backend.run(&mut loaded, &mut memory, &Options::default()).map_err(|error| error.to_string())?;
+    let resolved = kernel.resolve(&Limits::default()).map_err(failed)?;
+    let mut memory = Memory::new(&resolved, 0).map_err(failed)?;
+    let mut loaded = backend.load(&kernel).map_err(stopped)?;
+    backend.run(&mut loaded, &mut memory, &Options::default()).map_err(stopped)?;
     Ok(memory.failures(&resolved).iter().map(ToString::to_string).collect())
+}
+
+fn failed(error: impl ToString) -> Verdict {
+    Verdict::Failed(vec![error.to_string()])
+}
+
+/// What the GPU backend does not run yet is skipped, anything else is a failure.
+fn stopped(error: impl std::error::Error + 'static) -> Verdict {
+    match (&error as &dyn std::error::Error).downcast_ref() {
+        Some(cuda::Error::Unsupported(what)) => Verdict::Skipped(format!("unsupported: {what}")),
+        _ => failed(error),
+    }
 }
 
 /// The parser or the verifier says what the case expects, line by line.
@@ -154,4 +166,16 @@ fn reject(case: &Case) -> Result<Vec<String>, String> {
         return Ok(vec!["nothing is refused".into()]);
     }
     Ok(expectation::compare(&expected, &found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_gpu_backend_lacks_is_skipped() {
+        let skipped = stopped(cuda::Error::Unsupported("tensor maps"));
+        assert_eq!(skipped, Verdict::Skipped("unsupported: tensor maps".into()));
+        assert!(matches!(stopped(cuda::Error::NoGpu), Verdict::Failed(_)));
+    }
 }
