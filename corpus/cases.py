@@ -11,6 +11,7 @@ MASK = (1 << 64) - 1
 TARGETS = ['sm_75', 'sm_80', 'sm_89', 'sm_90a']
 AMPERE = TARGETS[1:]
 LOG2_E = 1.4426950408889634
+LAUNCH = 'LAUNCH'
 
 
 # Numbers as the recipe reader makes them.
@@ -159,7 +160,7 @@ class Case:
         return self
 
     def finds(self, target, why, *findings):
-        """What the checks find in the module for a target, each with its line there."""
+        """What the checks find for a target, each with its line in the module; the recipe's launch is line LAUNCH."""
         self.findings[target] = [f'# {why}', *[f'#~ {line} {finding}' for line, finding in findings]]
         return self
 
@@ -176,8 +177,9 @@ class Case:
         lines += ['[[launch]]', f'entry = "{self.entry}"', f'grid = {list(self.grid)}', f'block = {list(self.block)}']
         lines += [f'shared = {shared}'] if shared else []
         lines += ['args = [', *[f'  {argument},' for argument in self.args], ']', '']
+        text = '\n'.join(lines).replace("'", '"').replace(LAUNCH, str(lines.index('[[launch]]') + 1))
         with open(f'{ROOT}/{self.name}{suffix}.{target}.toml', 'w') as file:
-            file.write('\n'.join(lines).replace("'", '"'))
+            file.write(text)
 
     def write_fast(self):
         """The same launch of a module that nvcc made with -use_fast_math: flushes denormals, divides approximately."""
@@ -321,6 +323,8 @@ def cuda_attention():
         output, _ = attention(q, k, v, scale, causal)
         case = Case(f'fa_wmma_{suffix}', f'attention with nvcuda::wmma{word}', 'fa_wmma', 'fa_wmma', [2, 1, 1],
                     [128, 1, 1], 4 * 64 * 72 * 2 + 2 * 64 * 68 * 4 + 512)
+        case.finds('sm_75', 'A block of sm_75 has too little shared memory; compiled for a later architecture it runs.',
+                   (LAUNCH, 'error[launch]: 72192 bytes of shared memory'))
         case.reads('Q', q).reads('K', k).reads('V', v).writes('O', 'f16', q.shape, output, 3e-3)
         case.numbers('s32', 128).numbers('f32', f32(scale)).numbers('s32', int(causal)).write(TARGETS).write_fast()
 
