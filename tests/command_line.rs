@@ -128,6 +128,31 @@ fn no_case_is_no_pass() {
     assert!(text(&output).contains("no case there"), "{}", text(&output));
 }
 
+/// A case of the corpus in a folder of its own: vector addition of four numbers.
+fn corpus_case(more: &str, expect: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = folder.path().join("corpus");
+    std::fs::create_dir(&corpus).unwrap();
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/ptx/vadd.sm_80.ptx"), corpus.join("add.ptx"))
+        .unwrap();
+    let buffer = |name: &str, line: &str| format!("[buffer.{name}]\ntype = \"f32\"\nshape = [4]\n{line}\n");
+    let launch = "[[launch]]\nentry = \"vadd\"\ngrid = [1, 1, 1]\nblock = [32, 1, 1]\n";
+    let args = r#"args = [{ buffer = "a" }, { buffer = "a" }, { buffer = "c" }, { s32 = 4 }]"#;
+    let [a, c] = [buffer("a", "init = \"ramp\""), buffer("c", &format!("expect = {expect}"))];
+    std::fs::write(corpus.join("add.toml"), format!("{more}ptx = \"add.ptx\"\n{a}{c}{launch}{args}\n")).unwrap();
+    text(&veriflash(&["filetests", shown(&corpus)]))
+}
+
+#[test]
+fn a_case_of_the_corpus_is_judged_by_its_recipe() {
+    let right = "[0, 2, 4, 6]";
+    assert_eq!(corpus_case("", right), "passed   add.toml\n1 passed, 0 failed, 0 skipped\n");
+    assert!(corpus_case("", "[0, 2, 4, 7]").contains("FAILED   add.toml\n         seed 0: "));
+    let missed = corpus_case("#~ 30 error[race-warp]: both write\n", right);
+    assert!(missed.contains("line 30: expected error[race-warp]: both write, which did not happen"), "{missed}");
+    assert!(corpus_case("#~ error[race-warp]\n", right).contains("expected `#~ LINE error[check]: TEXT`"));
+}
+
 #[test]
 fn an_endless_kernel_ends_at_the_budget() {
     let (_folder, path) = case("endless.ptx", &format!("{HEAD}.entry k() {{ again: bra again; }}\n"));

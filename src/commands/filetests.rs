@@ -10,7 +10,7 @@ use veriflash::filetests::{Case, Coverage, Judge, Verdict, blessed, find};
 /// Runs filetests: kernels that say themselves what they compute or which findings they cause
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash filetests                          all of them, on the emulator\n  veriflash filetests filetests/fail --seeds 50\n  veriflash filetests --backend cuda           the `run` cases, on a GPU\n  veriflash filetests --coverage               cases per form and per check"
+    after_help = "Examples:\n  veriflash filetests                          all of them, on the emulator\n  veriflash filetests filetests/fail --seeds 50\n  veriflash filetests --backend cuda           the `run` cases, on a GPU\n  veriflash filetests --coverage               cases per form and per check\n  veriflash filetests corpus                   kernels that nvcc and Triton wrote"
 )]
 pub struct Arguments {
     /// Files or folders

@@ -1,6 +1,11 @@
-//! One case: a `.ptx` file and its kind.
+//! One case: a file and its kind.
 
 use std::path::{Path, PathBuf};
+
+/// Recipes for PTX that others wrote.
+const CORPUS: &str = "corpus";
+/// Folders that hold cases; the last one in a path counts.
+const ROOTS: [&str; 2] = ["filetests", CORPUS];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -12,16 +17,22 @@ pub enum Kind {
     Fail,
     /// The parser or the verifier refuses it, as its `//~` lines say.
     Reject,
+    /// A recipe under `corpus/` for PTX that another compiler wrote: its expectations hold, and no check finds anything
+    /// but what its `#~` lines say.
+    Corpus,
 }
 
 impl Kind {
     pub const ALL: [(&'static str, Kind); 4] =
         [("run", Kind::Run), ("pass", Kind::Pass), ("fail", Kind::Fail), ("reject", Kind::Reject)];
 
-    /// The folder behind the last `filetests` in the path says what a case is.
+    /// The folder behind the last `filetests` in the path says what a case is; under `corpus` all are alike.
     fn of(path: &Path) -> Option<Kind> {
         let folders: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy()).collect();
-        let root = folders.iter().rposition(|folder| folder == "filetests")?;
+        let root = folders.iter().rposition(|folder| ROOTS.contains(&folder.as_ref()))?;
+        if folders[root] == CORPUS {
+            return (path.extension()? == "toml").then_some(Kind::Corpus);
+        }
         let kind = folders.get(root + 1)?;
         Kind::ALL.iter().find(|(name, _)| name == kind).map(|(_, kind)| *kind)
     }
@@ -29,7 +40,7 @@ impl Kind {
 
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// As reports name it: from the kind's folder on.
+    /// As reports name it: its path under `filetests/` or `corpus/`.
     pub name: String,
     pub path: PathBuf,
     pub kind: Kind,
@@ -47,7 +58,8 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<Case>, String> {
     files.dedup();
     if files.is_empty() {
         let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-        return Err(format!("{}: no case there: expected `.ptx` files", paths.join(", ")));
+        let expected = "expected `.ptx` files under `filetests`, or `.toml` files under `corpus`";
+        return Err(format!("{}: no case there: {expected}", paths.join(", ")));
     }
     files.iter().map(|path| read(path)).collect()
 }
@@ -60,20 +72,32 @@ fn walk(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     }
     for entry in std::fs::read_dir(path)? {
         let path = entry?.path();
-        if path.is_dir() || path.extension().is_some_and(|extension| extension == "ptx") {
+        if path.is_dir() || is_case(&path)? {
             walk(&path, files)?;
         }
     }
     Ok(())
 }
 
+/// A `.ptx`, unless it is one that a recipe of the corpus names, or such a recipe.
+fn is_case(path: &Path) -> std::io::Result<bool> {
+    let full = path.canonicalize()?;
+    let root = full.iter().rev().find(|name| ROOTS.iter().any(|root| name == root));
+    let expected = if root.is_some_and(|root| root == CORPUS) { "toml" } else { "ptx" };
+    Ok(full.extension().is_some_and(|extension| extension == expected))
+}
+
 fn read(path: &Path) -> Result<Case, String> {
     let full = path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?;
     let kind = Kind::of(&full).ok_or_else(|| {
-        format!("{}: expected a folder `filetests/run`, `pass`, `fail` or `reject` around it", path.display())
+        format!(
+            "{}: expected a folder `filetests/run`, `pass`, `fail` or `reject` around it, or a `.toml` under `corpus`",
+            path.display()
+        )
     })?;
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let text_name = full.display().to_string();
-    let name = text_name.rsplit_once("filetests/").map_or(text_name.clone(), |(_, name)| name.to_string());
+    let root = if kind == Kind::Corpus { "corpus/" } else { "filetests/" };
+    let name = text_name.rsplit_once(root).map_or(text_name.clone(), |(_, name)| name.to_string());
     Ok(Case { name, path: path.to_path_buf(), kind, text })
 }

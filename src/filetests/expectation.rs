@@ -28,6 +28,20 @@ pub fn read(text: &str) -> Result<Vec<Expectation>, String> {
     marked.map(|(rest, line)| read_one(rest.trim(), line)).collect()
 }
 
+/// The mark in a recipe of the corpus, whose PTX stays as its compiler wrote it: `#~ LINE error[check]: TEXT`.
+pub const RECIPE_MARK: &str = "#~ ";
+
+/// The expectations that a recipe of the corpus has of the lines of its PTX.
+pub fn read_recipe(text: &str) -> Result<Vec<Expectation>, String> {
+    let read = |rest: &str| {
+        let numbered = rest.split_once(' ').and_then(|(line, rest)| Some((line.parse().ok()?, rest)));
+        let (line, rest) = numbered
+            .ok_or_else(|| format!("expected `{RECIPE_MARK}LINE error[check]: TEXT`, found `{RECIPE_MARK}{rest}`"))?;
+        read_one(rest.trim(), line)
+    };
+    text.lines().filter_map(|line| line.strip_prefix(RECIPE_MARK)).map(read).collect()
+}
+
 fn read_one(text: &str, line: u32) -> Result<Expectation, String> {
     let (what, text) = text.split_once(": ").unwrap_or((text, ""));
     let word = what.split('[').next().unwrap_or(what);
@@ -92,5 +106,13 @@ mod tests {
     #[test]
     fn a_word_that_means_nothing_is_refused() {
         assert!(read("x //~ eror[trap]: text").is_err());
+        assert!(read_recipe("#~ 7 eror[trap]: text").is_err());
+        assert!(read_recipe("#~ error[trap]: text").is_err());
+    }
+
+    #[test]
+    fn a_recipe_speaks_of_the_lines_of_its_module() {
+        let expected = read_recipe("# a comment\nx = 1\n#~ 7 error[trap]: lane 3\n").unwrap();
+        assert_eq!(expected, [Expectation { line: 7, what: "error[trap]".into(), text: "lane 3".into() }]);
     }
 }

@@ -1,6 +1,7 @@
 //! Judging a case: what it says of itself against what happens.
 
 use super::case::{Case, Kind};
+use super::corpus;
 use super::expectation::{self, Expectation, Happening};
 use emulator::{checks, sanitize};
 use launch::backend::{Backend, Options};
@@ -10,8 +11,14 @@ use launch::{Kernel, Limits, Memory, cure};
 pub enum Verdict {
     Passed,
     Failed(Vec<String>),
-    /// The chosen backend cannot judge this kind.
+    /// The chosen backend cannot judge this case.
     Skipped(String),
+}
+
+impl Verdict {
+    pub(super) fn of(problems: Vec<String>) -> Verdict {
+        if problems.is_empty() { Verdict::Passed } else { Verdict::Failed(problems) }
+    }
 }
 
 /// How cases are judged on the emulator.
@@ -40,24 +47,17 @@ impl Judge {
             Kind::Pass => self.happenings(&case.name, &case.text).map(|found| expectation::compare(&[], &found)),
             Kind::Fail => self.fail(case),
             Kind::Reject => reject(case),
+            Kind::Corpus => return corpus::judge(case, self),
         };
-        match problems {
-            Ok(problems) if problems.is_empty() => Verdict::Passed,
-            Ok(problems) => Verdict::Failed(problems),
-            Err(error) => Verdict::Failed(vec![error]),
-        }
+        problems.map_or_else(|error| Verdict::Failed(vec![error]), Verdict::of)
     }
 
     /// On another backend only results can be judged.
     pub fn judge_on<B: Backend>(&self, case: &Case, backend: &B) -> Verdict {
-        if case.kind != Kind::Run {
-            return Verdict::Skipped(format!("only `run` cases are judged on {}", backend.name()));
+        if !matches!(case.kind, Kind::Run | Kind::Corpus) {
+            return Verdict::Skipped(format!("only `run` and `corpus` cases are judged on {}", backend.name()));
         }
-        match run_on(case, backend) {
-            Ok(problems) if problems.is_empty() => Verdict::Passed,
-            Ok(problems) => Verdict::Failed(problems),
-            Err(error) => Verdict::Failed(vec![error]),
-        }
+        run_on(case, backend).map_or_else(|verdict| verdict, Verdict::of)
     }
 
     /// Every schedule gives the expected bytes, and no check finds anything.
@@ -124,13 +124,28 @@ fn kernel(name: &str, text: &str) -> Result<Kernel, String> {
     }
 }
 
-fn run_on<B: Backend>(case: &Case, backend: &B) -> Result<Vec<String>, String> {
-    let kernel = kernel(&case.name, &case.text)?;
-    let resolved = kernel.resolve(&Limits::default()).map_err(|error| error.to_string())?;
-    let mut memory = Memory::new(&resolved, 0).map_err(|error| error.to_string())?;
-    let mut loaded = backend.load(&kernel).map_err(|error| error.to_string())?;
-    backend.run(&mut loaded, &mut memory, &Options::default()).map_err(|error| error.to_string())?;
+fn run_on<B: Backend>(case: &Case, backend: &B) -> Result<Vec<String>, Verdict> {
+    let kernel = match case.kind {
+        Kind::Corpus => corpus::kernel(case).map_err(failed)?,
+        _ => kernel(&case.name, &case.text).map_err(failed)?,
+    };
+    let resolved = kernel.resolve(&Limits::default()).map_err(failed)?;
+    let mut memory = Memory::new(&resolved, 0).map_err(failed)?;
+    let mut loaded = backend.load(&kernel).map_err(stopped)?;
+    backend.run(&mut loaded, &mut memory, &Options::default()).map_err(stopped)?;
     Ok(memory.failures(&resolved).iter().map(ToString::to_string).collect())
+}
+
+fn failed(error: impl ToString) -> Verdict {
+    Verdict::Failed(vec![error.to_string()])
+}
+
+/// What the GPU backend does not run yet is skipped, anything else is a failure.
+fn stopped(error: impl std::error::Error + 'static) -> Verdict {
+    match (&error as &dyn std::error::Error).downcast_ref() {
+        Some(cuda::Error::Unsupported(what)) => Verdict::Skipped(format!("unsupported: {what}")),
+        _ => failed(error),
+    }
 }
 
 /// The parser or the verifier says what the case expects, line by line.
@@ -151,4 +166,16 @@ fn reject(case: &Case) -> Result<Vec<String>, String> {
         return Ok(vec!["nothing is refused".into()]);
     }
     Ok(expectation::compare(&expected, &found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_gpu_backend_lacks_is_skipped() {
+        let skipped = stopped(cuda::Error::Unsupported("tensor maps"));
+        assert_eq!(skipped, Verdict::Skipped("unsupported: tensor maps".into()));
+        assert!(matches!(stopped(cuda::Error::NoGpu), Verdict::Failed(_)));
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! The launch does not fit the kernel or the architecture: more threads than `.maxntid` promises, other than
 //! `.reqntid` demands, more shared memory or more threads than a block may have. The driver refuses such a launch; code
-//! that ignores the error measures a kernel that never ran.
+//! that ignores the error measures a kernel that never ran. What only a later architecture than `.target` can hold is
+//! reported and runs all the same, as it would there.
 //!
 //! ```ptx
 //! .visible .entry k() .maxntid 128, 1, 1   // launched with block = [256, 1, 1]
@@ -15,15 +16,18 @@ use super::{Check, words};
 use crate::finding::{Actor, Place, Report};
 use crate::machine::LaunchShape;
 use crate::memory::SharedMemory;
-use ptx::{Function, Module, Target, Tuning};
+use ptx::{Function, Module, Tuning};
 
 pub const CHECK: Check = Check::error("launch", include_str!("launch.rs"));
 
 const MAX_THREADS: u32 = 1024; // CUDA C++ Programming Guide, compute capabilities: threads per block
 
+/// The architecture that the emulator is, whatever `.target` says.
+const MACHINE: u32 = 90;
+
 /// Most shared memory of a block, in bytes. CUDA C++ Programming Guide, compute capabilities.
-fn max_shared(target: Target) -> u64 {
-    1024 * match target.sm {
+fn max_shared(architecture: u32) -> u64 {
+    1024 * match architecture {
         90.. => 227,
         86 | 89 => 99,
         80.. => 163,
@@ -32,10 +36,14 @@ fn max_shared(target: Target) -> u64 {
     }
 }
 
+/// Shared memory that the target lacks and this machine has is a finding, but no reason not to launch.
+pub fn can_run(module: &Module, function: &Function, shape: &LaunchShape) -> bool {
+    wrong(max_shared(MACHINE), module, function, shape).is_none()
+}
+
 /// What is wrong with the launch, if anything. `written`: where the recipe says it, if it has a text.
 pub fn check(module: &Module, function: &Function, shape: &LaunchShape, written: Option<usize>) -> Option<Report> {
-    let (message, help) = refused(module, function, shape)
-        .or_else(|| function.tuning.iter().find_map(|tuning| broken_promise(tuning, shape.block)))?;
+    let (message, help) = wrong(max_shared(module.target.sm), module, function, shape)?;
     let entry = Actor::nobody(Place::Entry, "the entry it launches");
     let report = match written {
         Some(spot) => Report::new(&CHECK, message, Actor::nobody(Place::Recipe(spot), "this launch")).first(entry),
@@ -44,12 +52,17 @@ pub fn check(module: &Module, function: &Function, shape: &LaunchShape, written:
     Some(report.help(help))
 }
 
+/// What is wrong where a block has `limit` bytes of shared memory, and what to do.
+fn wrong(limit: u64, module: &Module, function: &Function, shape: &LaunchShape) -> Option<(String, String)> {
+    let promises = || function.tuning.iter().find_map(|tuning| broken_promise(tuning, shape.block));
+    refused(limit, module, function, shape).or_else(promises)
+}
+
 /// What no kernel can have.
-fn refused(module: &Module, function: &Function, shape: &LaunchShape) -> Option<(String, String)> {
+fn refused(limit: u64, module: &Module, function: &Function, shape: &LaunchShape) -> Option<(String, String)> {
     let threads: u32 = shape.block.iter().product();
     let constant = SharedMemory::static_bytes(module, function);
     let shared = constant + u64::from(shape.shared);
-    let limit = max_shared(module.target);
     if threads == 0 || shape.grid.contains(&0) {
         let message = "an empty launch: expected at least one block of one thread";
         return Some((message.into(), "change `grid` or `block`".into()));

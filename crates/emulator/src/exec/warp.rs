@@ -96,12 +96,27 @@ pub fn execute(block: &mut Block, at: At, exchange: &Exchange) -> Next {
     if at.mask == 0 {
         return Next::Following;
     }
-    let lane = at.mask.trailing_zeros() as usize;
-    let members = block.read(at.warp, members)[lane] as u32;
+    let members = block.read(at.warp, members);
+    if let Some(groups) = groups_of_one_instruction(&members, at.mask, block.warps[at.warp].live) {
+        groups.into_iter().for_each(|mask| exchange.perform(block, at, mask));
+        return Next::Following;
+    }
+    let members = members[at.mask.trailing_zeros() as usize] as u32;
     let Some(mask) = block.gather(at, members) else { return Next::Done };
     exchange.perform(block, at, mask);
     block.warps[at.warp].disperse(at.statement, members);
     Next::Done
+}
+
+/// Lanes may name different members, as the tiles of a warp do. The groups, where there are several and all of their
+/// lanes are here.
+fn groups_of_one_instruction(members: &Values, here: u32, live: u32) -> Option<Vec<u32>> {
+    let group = |lane: usize| members[lane] as u32 & live;
+    let whole = |mask: u32| mask & !here == 0 && lanes(mask).all(|lane| group(lane) == mask);
+    let mut groups: Vec<u32> = lanes(here).map(group).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    (groups.len() > 1 && groups.iter().all(|mask| whole(*mask))).then_some(groups)
 }
 
 impl Exchange {
