@@ -110,7 +110,12 @@ impl Watch {
     pub fn new() -> anyhow::Result<Watch> {
         let interrupted = Arc::new(AtomicBool::new(false));
         let flag = interrupted.clone();
-        ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
+        ctrlc::set_handler(move || {
+            if flag.swap(true, Ordering::Relaxed) {
+                std::process::exit(Exit::Undecided as i32); // Asked twice: nothing was written yet.
+            }
+            eprintln!("stopping after the step that runs; once more stops at once");
+        })?;
         Ok(Watch { bar: Mutex::new(ProgressBar::hidden()), interrupted })
     }
 

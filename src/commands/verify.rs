@@ -34,8 +34,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
         Format::Json => print_json("verify", exit.verdict(), exit, verification_json(&verification)),
         Format::Text => {
             print!("{}", verification.table());
-            println!("the pack claims: {}", verification.tally());
-            println!("{}", if verification.accepted() { "accepted" } else { "REJECTED" });
+            println!("{}", sentence(&verification));
         }
     }
     Ok(exit)
@@ -54,4 +53,14 @@ fn verification_json(verification: &Verification) -> Value {
         "checks": verification.checks.iter().map(check).collect::<Vec<_>>(),
         "stages": stages_json(&verification.outcomes),
     })
+}
+
+/// Whether the pack is what it says it is, and, if so, what it says of its kernels.
+fn sentence(verification: &Verification) -> String {
+    let tally = verification.tally();
+    match (verification.accepted(), tally.failed) {
+        (false, _) => "REJECTED".into(),
+        (true, 0) => format!("accepted: {tally}"),
+        (true, _) => format!("accepted, and it says that its kernels FAIL: {tally}"),
+    }
 }

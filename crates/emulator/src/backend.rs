@@ -4,6 +4,7 @@ use crate::checks;
 use crate::finding::Findings;
 use crate::machine::{LaunchShape, Program, Unsupported, run_grid};
 use crate::memory::{Bytes, GlobalMemory, SharedMemory, Variables};
+use crate::sanitize::merge;
 use launch::backend::{Backend, Options, Run, Witness};
 use launch::resolved::{self, MAP_BYTES, Placement};
 use launch::tensor_map::ResolvedMap;
@@ -73,7 +74,7 @@ impl Backend for Emulator {
         }
         device.copy_back(memory);
         run.outputs = memory.changes_since(&before);
-        run.findings = findings.into_vec();
+        run.findings = merge(findings.into_vec().iter());
         Ok(run)
     }
 }

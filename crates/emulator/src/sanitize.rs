@@ -34,7 +34,7 @@ pub fn sanitize(kernel: &Kernel, seeds: &[u64], data_seed: u64, budget: u64) -> 
 }
 
 /// Two unordered accesses are one finding, whichever schedule showed it and in whichever order they ran.
-fn merge<'a>(all: impl Iterator<Item = &'a Finding>) -> Vec<Finding> {
+pub(crate) fn merge<'a>(all: impl Iterator<Item = &'a Finding>) -> Vec<Finding> {
     let mut merged: BTreeMap<_, Finding> = BTreeMap::new();
     for finding in all {
         let place = |event: &'a launch::finding::Event| (event.file.as_str(), event.line, event.column);

@@ -86,13 +86,21 @@ pub fn report_budget(block: &mut Block, budget: u64, warp: usize, (first, last):
     let back = block.findings.loop_around(first, last);
     let statement = back.unwrap_or(first);
     let who = words::who(block, warp, mask);
-    let label = match back {
-        Some(_) => format!("{who} {} back for ever", words::verb(mask.count_ones(), "goes", "go")),
-        None => format!("{who} still {} here", words::verb(mask.count_ones(), "runs", "run")),
+    let (done, blocks) = block.progress();
+    // Where earlier blocks have ended, the launch is long; where the first does not, a loop is endless.
+    let (label, message, help) = match (back, done) {
+        (Some(_), 0) => (
+            format!("{who} {} back for ever", words::verb(mask.count_ones(), "goes", "go")),
+            format!("the kernel does not end within {budget} instructions"),
+            "let the loop reach its end, or raise the limit with `--budget`",
+        ),
+        _ => (
+            format!("{who} still {} here", words::verb(mask.count_ones(), "runs", "run")),
+            format!("the launch does not end within {budget} instructions: {done} of {blocks} blocks are done"),
+            "raise the limit with `--budget`, or check a smaller problem",
+        ),
     };
-    let message = format!("the kernel does not end within {budget} instructions");
     let second = block.actor(At { warp, fragment: 0, mask, statement }, &label);
-    let help = "let the loop reach its end, or raise the limit with `--budget`";
     block.findings.add(Report::new(&CHECK, message, second).help(help));
     block.stopped = true;
 }

@@ -290,6 +290,13 @@ impl Block<'_, '_> {
         self.warps[warp].fragments.iter().map(|fragment| (fragment.mask, fragment.next, fragment.state))
     }
 
+    /// How many blocks of the launch came before this one, and how many there are.
+    pub fn progress(&self) -> (u64, u64) {
+        let [x, y, z] = self.index.map(u64::from);
+        let [width, height, depth] = self.grid.map(u64::from);
+        (x + width * (y + height * z), width * height * depth)
+    }
+
     /// Lanes at a statement, as one side of a finding.
     pub fn actor(&self, at: At, label: &str) -> Actor {
         let place = Place::Statement(at.statement);
