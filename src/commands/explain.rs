@@ -75,7 +75,15 @@ fn summary(check: &Check) -> String {
     text.split_inclusive(". ").next().unwrap_or_default().trim().to_string()
 }
 
+/// What the notation of the table means; `crates/ptx/src/forms/operands.rs` has all of it.
+const LEGEND: &str = "\
+Spelling: {.a|.b} may be left out, (.a|.b) is required, <int> and its like are lists of types.
+Operands: d is written, the others are read; T, U, W are the first, second and third type of the spelling, 2T is twice as
+wide; [a] is an address, x[4] a vector, {, b} may be left out, imm is a constant.
+";
+
 fn list_forms() {
+    println!("{LEGEND}");
     for form in FORMS.iter() {
         let runs = if emulator::executes(form) { "" } else { "   (parsed, not executed)" };
         println!("{} {}{runs}", form.spelling, form.operands.text());

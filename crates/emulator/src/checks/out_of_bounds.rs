@@ -21,6 +21,9 @@ use ptx::Space;
 
 pub const CHECK: Check = Check::error("out-of-bounds", include_str!("out_of_bounds.rs"));
 
+/// Nothing lies below: an address here is a null pointer and a small offset.
+const NULL_PAGE: u64 = 4096;
+
 /// `outside`: the lanes whose bytes lie nowhere.
 pub fn report(block: &mut Block, at: At, access: &Access, addresses: &Values, outside: u32) {
     let lane = outside.trailing_zeros() as usize;
@@ -49,6 +52,7 @@ fn place(block: &Block, (warp, lane): (usize, usize), access: &Access, address: 
         return relative("the parameters", offset as i64, bytes, block.parameters.len() as u64);
     }
     match block.global.find(address, bytes) {
+        Err(_) if address < NULL_PAGE => format!("through a null pointer, at address {address}"),
         Err(Outside { nearest: Some((name, size, offset)) }) => {
             relative(&format!("buffer `{name}`"), offset, bytes, size)
         }
