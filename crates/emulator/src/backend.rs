@@ -50,9 +50,6 @@ impl Backend for Emulator {
     fn load(&self, kernel: &Kernel) -> Result<Loaded, Error> {
         let resolved = kernel.resolve(&Limits::default())?;
         for launch in &resolved.launches {
-            if launch.cluster.is_some() {
-                return Err(Error::Feature("clusters"));
-            }
             let variables = Variables::place(kernel.module(), &mut GlobalMemory::default());
             decode(kernel, kernel.entry(launch)?, launch, &variables)?;
         }
@@ -128,9 +125,12 @@ impl Device {
         let function = kernel.entry(launch)?;
         let index = kernel.module().functions.iter().position(|one| std::ptr::eq(one, function)).unwrap_or(0);
         findings.enter(index);
+        let cluster = launch.cluster.or_else(|| checks::launch::required_cluster(function));
         let shape = LaunchShape {
             grid: launch.grid,
             block: launch.block,
+            cluster: cluster.unwrap_or([1; 3]),
+            explicit_cluster: cluster.is_some(),
             shared: launch.shared,
             parameters: launch.parameters(function, self)?,
         };
@@ -142,8 +142,9 @@ impl Device {
         }
         let program = decode(kernel, function, launch, &self.variables)?;
         findings.lay_out(program.layout());
+        let shared = SharedMemory::new(kernel.module(), function, launch.shared);
         for _ in 0..launch.repeat {
-            run_grid((kernel.module(), function), &program, &shape, &mut self.global, findings, options);
+            run_grid(&program, &shape, &shared, &mut self.global, findings, options);
         }
         Ok(true)
     }

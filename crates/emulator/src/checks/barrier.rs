@@ -36,7 +36,7 @@ pub fn watch(block: &mut Block, at: At, id: u32, threads: Option<u32>, aligned: 
 
 /// Operands that no barrier can have.
 fn refused(block: &Block, at: At, id: u32, threads: Option<u32>) -> Option<Report> {
-    let size: u32 = block.dimensions.iter().product();
+    let size: u32 = block.shape.block.iter().product();
     let (message, help) = match threads {
         _ if id >= BARRIERS => {
             (format!("barrier {id} does not exist: a block has barriers 0 to 15"), "use an id from 0 to 15".into())
@@ -57,8 +57,8 @@ fn refused(block: &Block, at: At, id: u32, threads: Option<u32>) -> Option<Repor
 
 /// Threads that meet with different counts. The later line is the one judged, whoever came first.
 fn other_count(block: &Block, at: At, id: u32, threads: Option<u32>) -> Option<Report> {
-    let size: u32 = block.dimensions.iter().product();
-    let (other, expected) = block.barriers.get(&id).and_then(|barrier| barrier.opened)?;
+    let size: u32 = block.shape.block.iter().product();
+    let (other, expected) = block.home(at.warp).barriers.get(&id).and_then(|barrier| barrier.opened)?;
     let count = |threads: Option<u32>| threads.unwrap_or(size.next_multiple_of(32));
     if count(expected) == count(threads) {
         return None;

@@ -27,7 +27,8 @@ pub fn report(block: &mut Block) {
     waiting.sort_by_key(|(at, _)| (at.statement, at.warp, at.mask));
     let Some((at, state)) = waiting.first().copied() else { return };
     let message = match state {
-        State::Barrier(id) => format!("nobody can go on: {}", barrier_sentence(block, id)),
+        State::Barrier(id) => format!("nobody can go on: {}", barrier_sentence(block, block.rank(at.warp), id)),
+        State::Cluster => format!("nobody can go on: {}", cluster_sentence(block)),
         State::Gathering(members) => {
             let absent = block.warps[at.warp].live & members & !at.mask;
             format!(
@@ -57,16 +58,16 @@ fn waiting(block: &Block) -> Vec<(At, State)> {
         block.whereabouts(warp).map(move |(mask, statement, state)| (At { warp, fragment: 0, mask, statement }, state))
     };
     let all = (0..block.warps.len()).flat_map(of_warp);
-    all.filter(|(_, state)| matches!(state, State::Barrier(_) | State::Gathering(_))).collect()
+    all.filter(|(_, state)| matches!(state, State::Barrier(_) | State::Cluster | State::Gathering(_))).collect()
 }
 
 /// Who has come to a barrier, and where the others are.
-fn barrier_sentence(block: &Block, id: u32) -> String {
-    let barrier = block.barriers.get(&id);
-    let size = block.dimensions.iter().product::<u32>();
+fn barrier_sentence(block: &Block, rank: usize, id: u32) -> String {
+    let barrier = block.blocks[rank].barriers.get(&id);
+    let size = block.shape.block.iter().product::<u32>();
     let expected = barrier.and_then(|barrier| barrier.expected).unwrap_or(size);
     let came = |warp: &usize| barrier.is_some_and(|barrier| barrier.arrived.contains_key(warp));
-    let (come, absent): (Vec<usize>, Vec<usize>) = (0..block.warps.len()).partition(came);
+    let (come, absent): (Vec<usize>, Vec<usize>) = block.warps_of(rank).partition(came);
     let gone: Vec<usize> = absent.iter().copied().filter(|warp| block.warps[*warp].live == 0).collect();
     let stuck = absent.iter().filter(|warp| block.warps[**warp].live != 0).filter_map(|warp| {
         let (_, statement, _) = block.whereabouts(*warp).next()?;
@@ -78,6 +79,19 @@ fn barrier_sentence(block: &Block, id: u32) -> String {
     let verb = have(&come);
     let stuck: String = stuck.collect();
     format!("barrier {id} needs {expected} threads, and only {} {verb} come{exited}{stuck}", words::warps(&come))
+}
+
+/// Who has not come to the barrier of the cluster.
+fn cluster_sentence(block: &Block) -> String {
+    let come = |warp: usize| block.cluster_barrier.arrived.get(&warp).copied().unwrap_or(0);
+    let late = (0..block.warps.len()).find(|warp| block.warps[*warp].live & !come(*warp) != 0);
+    match late {
+        Some(warp) => {
+            let absent = block.warps[warp].live & !come(warp);
+            format!("{} did not arrive at the barrier of the cluster", words::who(block, warp, absent))
+        }
+        None => "the barrier of the cluster does not open".into(),
+    }
 }
 
 /// `range`: the first and the last statement that a warp executed of late.

@@ -21,6 +21,7 @@ use ptx::{Function, Module, Tuning};
 pub const CHECK: Check = Check::error("launch", include_str!("launch.rs"));
 
 const MAX_THREADS: u32 = 1024; // CUDA C++ Programming Guide, compute capabilities: threads per block
+const MAX_CLUSTER: u32 = 16; // compute capability 9.0, with the attribute for non-portable sizes
 
 /// The architecture that the emulator is, whatever `.target` says.
 const MACHINE: u32 = 90;
@@ -54,7 +55,7 @@ pub fn check(module: &Module, function: &Function, shape: &LaunchShape, written:
 
 /// What is wrong where a block has `limit` bytes of shared memory, and what to do.
 fn wrong(limit: u64, module: &Module, function: &Function, shape: &LaunchShape) -> Option<(String, String)> {
-    let promises = || function.tuning.iter().find_map(|tuning| broken_promise(tuning, shape.block));
+    let promises = || function.tuning.iter().find_map(|tuning| broken_promise(tuning, shape));
     refused(limit, module, function, shape).or_else(promises)
 }
 
@@ -66,6 +67,11 @@ fn refused(limit: u64, module: &Module, function: &Function, shape: &LaunchShape
     if threads == 0 || shape.grid.contains(&0) {
         let message = "an empty launch: expected at least one block of one thread";
         return Some((message.into(), "change `grid` or `block`".into()));
+    }
+    if !(1..=MAX_CLUSTER).contains(&shape.cluster.iter().product()) {
+        let [x, y, z] = shape.cluster;
+        let message = format!("a cluster of {x}, {y}, {z} blocks: 1 to {MAX_CLUSTER} are possible");
+        return Some((message, "change the cluster".into()));
     }
     if threads > MAX_THREADS {
         let message = format!("a block of {threads} threads: at most {MAX_THREADS} are possible");
@@ -80,9 +86,10 @@ fn refused(limit: u64, module: &Module, function: &Function, shape: &LaunchShape
 }
 
 /// A directive of the entry that the block breaks.
-fn broken_promise(tuning: &Tuning, block: [u32; 3]) -> Option<(String, String)> {
+fn broken_promise(tuning: &Tuning, shape: &LaunchShape) -> Option<(String, String)> {
     let threads = |[x, y, z]: [u32; 3]| x * y * z;
     let dimensions = |[x, y, z]: [u32; 3]| format!("{x}, {y}, {z}");
+    let LaunchShape { grid, block, cluster, .. } = *shape;
     match tuning {
         Tuning::MaxThreads(most) if threads(block) > threads(*most) => Some((
             format!("a block of {} threads: the entry has `.maxntid {}`", threads(block), dimensions(*most)),
@@ -92,6 +99,30 @@ fn broken_promise(tuning: &Tuning, block: [u32; 3]) -> Option<(String, String)> 
             format!("a block of {} threads: the entry has `.reqntid {}`", dimensions(block), dimensions(*exact)),
             format!("write `block = [{}]`, or change `.reqntid`", dimensions(*exact)),
         )),
+        Tuning::RequiredCluster(exact) if cluster != *exact => Some((
+            format!(
+                "a cluster of {} blocks: the entry has `.reqnctapercluster {}`",
+                dimensions(cluster),
+                dimensions(*exact)
+            ),
+            format!("write `cluster = [{}]`, or change `.reqnctapercluster`", dimensions(*exact)),
+        )),
+        Tuning::RequiredCluster(exact) if (0..3).any(|axis| !grid[axis].is_multiple_of(exact[axis])) => Some((
+            format!("a grid of {} blocks: the entry has `.reqnctapercluster {}`", dimensions(grid), dimensions(*exact)),
+            "make each dimension of `grid` a multiple of the cluster's".into(),
+        )),
+        Tuning::MaxClusterRank(most) if threads(cluster) > *most => Some((
+            format!("a cluster of {} blocks: the entry has `.maxclusterrank {most}`", threads(cluster)),
+            format!("launch clusters of at most {most} blocks, or raise `.maxclusterrank`"),
+        )),
         _ => None,
     }
+}
+
+/// The cluster that the entry demands of every launch.
+pub fn required_cluster(function: &Function) -> Option<[u32; 3]> {
+    function.tuning.iter().find_map(|tuning| match tuning {
+        Tuning::RequiredCluster(blocks) => Some(*blocks),
+        _ => None,
+    })
 }

@@ -1,7 +1,7 @@
 //! From a fault of the race detector to a finding: which check it belongs to, and the words they share.
 
 use super::{early_release, missing_wait, race_shared, race_warp, uninitialised_memory, words};
-use crate::exec::At;
+use crate::exec::{At, shared_byte};
 use crate::finding::{Actor, Report};
 use crate::happens_before::{Agent, Batch, Class, Fault, Party, Space};
 use crate::machine::Block;
@@ -35,7 +35,10 @@ pub fn sides(fault: &Fault) -> [&Party; 2] {
 /// `4 bytes of `stage`+16`.
 pub fn place(block: &Block, fault: &Fault) -> String {
     let place = match fault.space {
-        Space::Shared => block.shared.place_of(fault.address),
+        Space::Shared => {
+            let (rank, offset) = shared_byte(fault.address);
+            block.shared_place(rank, offset)
+        }
         Space::Global => block.global.place(fault.address),
     };
     format!("{} of {place}", words::bytes(fault.bytes.into()))

@@ -41,15 +41,19 @@ fn place(block: &Block, (warp, lane): (usize, usize), access: &Access, address: 
     let bytes = u64::from(access.bytes);
     let (space, offset) = access.space.map_or_else(|| block.resolve(address), |space| (space, address));
     if space == Space::Shared {
+        let (rank, offset) = block.cluster_place(warp, offset);
+        let Some(home) = block.blocks.get(rank) else {
+            return format!("in block {rank} of a cluster of {}", words::counted(block.blocks.len() as u64, "block"));
+        };
         // Addresses of shared memory have 32 bits, and count modulo that.
-        return relative("shared memory", i64::from(offset as u32 as i32), bytes, block.shared.bytes.len() as u64);
+        return relative("shared memory", i64::from(offset as u32 as i32), bytes, home.shared.bytes.len() as u64);
     }
     if space == Space::Local {
         let size = block.warps[warp].local[lane].bytes.len() as u64;
         return relative("local memory", offset as i64, bytes, size);
     }
     if space == Space::Parameter {
-        return relative("the parameters", offset as i64, bytes, block.parameters.len() as u64);
+        return relative("the parameters", offset as i64, bytes, block.shape.parameters.len() as u64);
     }
     match block.global.find(address, bytes) {
         Err(_) if address < NULL_PAGE => format!("through a null pointer, at address {address}"),

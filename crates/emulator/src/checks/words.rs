@@ -4,7 +4,7 @@ use crate::machine::{Block, describe_lanes};
 
 /// `lane 3 of warp 0 in block (0,0,0)`.
 pub fn who(block: &Block, warp: usize, mask: u32) -> String {
-    let [x, y, z] = block.index;
+    let ([x, y, z], warp) = (block.home(warp).index, block.warp_in_block(warp));
     format!("{} of warp {warp} in block ({x},{y},{z})", describe_lanes(mask))
 }
 

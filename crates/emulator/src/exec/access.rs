@@ -26,7 +26,9 @@ pub enum Accessed {
         allocation: usize,
         offset: usize,
     },
+    /// In the shared memory of a block of the cluster.
     Shared {
+        block: usize,
         offset: usize,
     },
     Parameter {
@@ -38,6 +40,16 @@ pub enum Accessed {
         lane: usize,
         offset: usize,
     },
+}
+
+/// The detector's address of a byte of shared memory.
+fn watched_shared(block: usize, offset: usize) -> u64 {
+    (block as u64) << 32 | offset as u64
+}
+
+/// The block and the offset of a detector's address in shared memory.
+pub fn shared_byte(watched: u64) -> (usize, u64) {
+    ((watched >> 32) as usize, watched & 0xffff_ffff)
 }
 
 impl Block<'_, '_> {
@@ -74,9 +86,9 @@ impl Block<'_, '_> {
             Some(space) => (space, address),
         };
         match space {
-            Space::Shared => self.locate_shared(address & 0xffff_ffff, bytes),
+            Space::Shared => self.locate_shared(thread.0, address, bytes),
             Space::Parameter => {
-                let inside = address.checked_add(bytes).is_some_and(|end| end <= self.parameters.len() as u64);
+                let inside = address.checked_add(bytes).is_some_and(|end| end <= self.shape.parameters.len() as u64);
                 if inside { Accessed::Parameter { offset: address as usize } } else { Accessed::Nothing }
             }
             Space::Local => {
@@ -107,8 +119,22 @@ impl Block<'_, '_> {
         }
     }
 
-    fn locate_shared(&self, address: u64, bytes: u64) -> Accessed {
-        self.shared.find(address, bytes).map_or(Accessed::Nothing, |offset| Accessed::Shared { offset })
+    fn locate_shared(&self, warp: usize, address: u64, bytes: u64) -> Accessed {
+        let (block, address) = self.cluster_place(warp, address);
+        let found = self.blocks.get(block).and_then(|home| home.shared.find(address, bytes));
+        found.map_or(Accessed::Nothing, |offset| Accessed::Shared { block, offset })
+    }
+
+    /// Does a generic address of shared memory lie in the warp's own block?
+    pub fn is_own(&self, warp: usize, address: u64) -> bool {
+        let offset = SharedMemory::of_generic(address);
+        offset.is_some_and(|offset| self.cluster_place(warp, offset).0 == self.rank(warp))
+    }
+
+    /// The block that an address of shared memory means to a warp, and the offset there.
+    pub fn cluster_place(&self, warp: usize, address: u64) -> (usize, u64) {
+        let (rank, offset) = SharedMemory::split(address);
+        (rank.unwrap_or(self.rank(warp)), offset)
     }
 
     fn watch(&mut self, at: At, access: &Access, addresses: &Values, accessed: &[Accessed; 32]) {
@@ -144,7 +170,7 @@ impl Block<'_, '_> {
     /// The detector's address of an access, if it lies in this space.
     pub fn watched_place(&self, space: Watched, accessed: Accessed) -> Option<u64> {
         match (space, accessed) {
-            (Watched::Shared, Accessed::Shared { offset }) => Some(offset as u64),
+            (Watched::Shared, Accessed::Shared { block, offset }) => Some(watched_shared(block, offset)),
             (Watched::Global, Accessed::Global { allocation, offset }) => Some(self.global.address(allocation, offset)),
             _ => None,
         }
@@ -155,10 +181,10 @@ impl Block<'_, '_> {
         match accessed {
             Accessed::Nothing => 0,
             Accessed::Global { allocation, offset } => self.global.bytes(allocation).read(offset + skip, bytes),
-            Accessed::Shared { offset } => self.shared.bytes.read(offset + skip, bytes),
+            Accessed::Shared { block, offset } => self.blocks[block].shared.bytes.read(offset + skip, bytes),
             Accessed::Local { warp, lane, offset } => self.warps[warp].local[lane].bytes.read(offset + skip, bytes),
             Accessed::Parameter { offset } => {
-                let all = &self.parameters[offset + skip..offset + skip + bytes];
+                let all = &self.shape.parameters[offset + skip..offset + skip + bytes];
                 all.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
             }
         }
@@ -170,7 +196,7 @@ impl Block<'_, '_> {
             Accessed::Global { allocation, offset } => {
                 self.global.bytes_mut(allocation).write(offset + skip, bytes, value)
             }
-            Accessed::Shared { offset } => self.shared.bytes.write(offset + skip, bytes, value),
+            Accessed::Shared { block, offset } => self.blocks[block].shared.bytes.write(offset + skip, bytes, value),
             Accessed::Local { warp, lane, offset } => {
                 self.warps[warp].local[lane].bytes.write(offset + skip, bytes, value)
             }
@@ -181,7 +207,7 @@ impl Block<'_, '_> {
         match accessed {
             Accessed::Nothing | Accessed::Parameter { .. } => {}
             Accessed::Global { allocation, offset } => self.global.bytes_mut(allocation).mark_written(offset, bytes),
-            Accessed::Shared { offset } => self.shared.bytes.mark_written(offset, bytes),
+            Accessed::Shared { block, offset } => self.blocks[block].shared.bytes.mark_written(offset, bytes),
             Accessed::Local { warp, lane, offset } => self.warps[warp].local[lane].bytes.mark_written(offset, bytes),
         }
     }
@@ -194,9 +220,9 @@ impl Block<'_, '_> {
                 let range = self.global.bytes(allocation).first_unwritten(offset, bytes)?;
                 Some((Accessed::Global { allocation, offset: range.start }, range.len()))
             }
-            Accessed::Shared { offset } => {
-                let range = self.shared.bytes.first_unwritten(offset, bytes)?;
-                Some((Accessed::Shared { offset: range.start }, range.len()))
+            Accessed::Shared { block, offset } => {
+                let range = self.blocks[block].shared.bytes.first_unwritten(offset, bytes)?;
+                Some((Accessed::Shared { block, offset: range.start }, range.len()))
             }
             Accessed::Local { warp, lane, offset } => {
                 let range = self.warps[warp].local[lane].bytes.first_unwritten(offset, bytes)?;

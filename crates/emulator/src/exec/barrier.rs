@@ -1,11 +1,18 @@
 //! Barriers of a block. PTX ISA, "bar, barrier": a warp counts once all its live lanes have come.
 
-use super::{At, Next};
+use super::{Action, At, Next};
 use crate::checks;
 use crate::happens_before::Lanes;
 use crate::machine::{Block, Decoder, Source, Why, lanes};
 use ptx::forms::Barrier;
 use ptx::{Instruction, Operand, RegisterId, Type};
+
+/// What a thread does at the barrier of its cluster.
+#[derive(Clone, Copy, Debug)]
+pub enum ClusterMeeting {
+    Arrive,
+    Wait,
+}
 
 pub struct Meeting {
     id: Source,
@@ -41,7 +48,15 @@ pub struct Ballot {
     destination: Option<RegisterId>,
 }
 
-pub fn decode(op: Barrier, instruction: &Instruction, decoder: &Decoder) -> Result<Meeting, Why> {
+pub fn decode(op: Barrier, instruction: &Instruction, decoder: &Decoder) -> Result<Action, Why> {
+    match op {
+        Barrier::ClusterArrive => Ok(Action::ClusterBarrier(ClusterMeeting::Arrive)),
+        Barrier::ClusterWait => Ok(Action::ClusterBarrier(ClusterMeeting::Wait)),
+        _ => decode_meeting(op, instruction, decoder).map(Action::Barrier),
+    }
+}
+
+fn decode_meeting(op: Barrier, instruction: &Instruction, decoder: &Decoder) -> Result<Meeting, Why> {
     let aligned = instruction.has("aligned");
     let (waits, aligned, votes) = match op {
         Barrier::Synchronise => (true, true, false),
@@ -50,7 +65,7 @@ pub fn decode(op: Barrier, instruction: &Instruction, decoder: &Decoder) -> Resu
         Barrier::ArriveAligned => (false, aligned, false),
         Barrier::Count | Barrier::Reduce => (true, true, true),
         Barrier::CountAligned | Barrier::ReduceAligned => (true, aligned, true),
-        Barrier::ClusterArrive | Barrier::ClusterWait => return Err(String::new()),
+        Barrier::ClusterArrive | Barrier::ClusterWait => return Err("a block barrier".into()),
     };
     let mut operands = &instruction.operands[..];
     let mut vote = None;
@@ -90,9 +105,21 @@ pub fn execute(block: &mut Block, at: At, meeting: &Meeting) -> Next {
         let answers = block.read(at.warp, predicate);
         let yes = lanes(at.mask).filter(|lane| answers[*lane] & 1 == 1).fold(0, |yes, lane| yes | 1 << lane);
         let who = Lanes { warp: at.warp as u32, mask: at.mask };
-        block.barriers.entry(id).or_default().ballots.push(Ballot { who, yes, outcome, destination });
+        let rank = block.rank(at.warp);
+        block.blocks[rank].barriers.entry(id).or_default().ballots.push(Ballot { who, yes, outcome, destination });
     }
     block.meet(at, id, threads, meeting.waits)
+}
+
+pub fn execute_in_cluster(block: &mut Block, at: At, meeting: ClusterMeeting) -> Next {
+    match meeting {
+        _ if at.mask == 0 => Next::Following,
+        ClusterMeeting::Arrive => {
+            block.arrive_in_cluster(at);
+            Next::Following
+        }
+        ClusterMeeting::Wait => block.wait_in_cluster(at),
+    }
 }
 
 /// The barrier is full: everybody who voted learns the outcome.

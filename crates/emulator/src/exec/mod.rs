@@ -25,7 +25,7 @@ mod support;
 mod warp;
 mod wmma;
 
-pub use access::{Access, Accessed};
+pub use access::{Access, Accessed, shared_byte};
 pub use barrier::{Ballot, announce};
 pub use support::{executes, knows_special};
 
@@ -104,6 +104,7 @@ pub enum Action {
     Fragment(Box<wmma::Transfer>),
     Copy(async_copy::Copying),
     Barrier(barrier::Meeting),
+    ClusterBarrier(barrier::ClusterMeeting),
     Control(control::Jump),
 }
 
@@ -147,7 +148,7 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
         Op::Matrix(op) => matrix::decode(op, instruction, decoder),
         Op::Wmma(op) => wmma::decode(op, instruction, decoder),
         Op::AsyncCopy(op) => async_copy::decode(op, instruction, decoder).map(Action::Copy),
-        Op::Barrier(op) => barrier::decode(op, instruction, decoder).map(Action::Barrier),
+        Op::Barrier(op) => barrier::decode(op, instruction, decoder),
         Op::Control(op) => control::decode(op, at, instruction, decoder).map(Action::Control),
         // Time does not pass here, and nobody counts events.
         Op::Launch(Launch::Sleep | Launch::CountEvent) => Ok(Action::Nothing),
@@ -177,6 +178,7 @@ pub fn execute(block: &mut Block, at: At, action: &Action) -> Next {
         Action::Fragment(transfer) => transfer.execute(block, at),
         Action::Copy(copying) => async_copy::execute(block, at, copying),
         Action::Barrier(meeting) => barrier::execute(block, at, meeting),
+        Action::ClusterBarrier(meeting) => barrier::execute_in_cluster(block, at, *meeting),
         Action::Control(jump) => control::execute(block, at, jump),
     }
 }

@@ -4,7 +4,7 @@ use super::access::{Access, Accessed};
 use super::{Action, At, Lanewise, Next, fence};
 use crate::happens_before::{Kind, Semantics};
 use crate::machine::{AddressSource, Block, Decoder, Source, Values, Why, lanes, truncate};
-use crate::memory::{LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW};
+use crate::memory::{LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, SharedMemory};
 use ptx::forms::Movement;
 use ptx::{Instruction, Operand, RegisterId, Space, Type};
 
@@ -39,6 +39,21 @@ pub enum Transfer {
         destination: Option<RegisterId>,
         source: Source,
         space: Space,
+        /// `.shared::cluster`: the memory of the cluster's other blocks counts.
+        cluster: bool,
+    },
+    /// `mapa`: the address of the same variable in another block of the cluster.
+    Map {
+        destination: Option<RegisterId>,
+        address: AddressSource,
+        rank: Source,
+        window: u64,
+    },
+    /// `getctarank`: the block that an address lies in.
+    Rank {
+        destination: Option<RegisterId>,
+        address: AddressSource,
+        window: u64,
     },
     /// Adds to an address: `cvta` between the window of a space and generic addresses.
     Shift {
@@ -67,7 +82,8 @@ pub fn decode(op: Movement, instruction: &Instruction, decoder: &Decoder) -> Res
         Movement::IsSpace => {
             let destination = decoder.destination(&instruction.operands[0])?;
             let source = decoder.source(&instruction.operands[1], Type::U64)?;
-            Transfer::Ask { destination, source, space: instruction.space().ok_or("a space of this kind")? }
+            let space = instruction.space().ok_or("a space of this kind")?;
+            Transfer::Ask { destination, source, space, cluster: instruction.has("shared::cluster") }
         }
         Movement::Load => decode_load(instruction, decoder, Kind::Read)?,
         Movement::LoadUniform => decode_load(instruction, decoder, Kind::Read)?,
@@ -81,9 +97,10 @@ pub fn decode(op: Movement, instruction: &Instruction, decoder: &Decoder) -> Res
             source: Source::Constant(0),
             by: 0,
         },
-        Movement::MapAddress | Movement::MapShared | Movement::RankOfAddress | Movement::RankOfShared => {
-            return Err(String::new());
-        }
+        Movement::MapAddress => decode_map(instruction, decoder, cluster_window(instruction))?,
+        Movement::MapShared => decode_map(instruction, decoder, 0)?,
+        Movement::RankOfAddress => decode_rank(instruction, decoder, cluster_window(instruction))?,
+        Movement::RankOfShared => decode_rank(instruction, decoder, 0)?,
     };
     Ok(Action::Movement(transfer))
 }
@@ -112,6 +129,34 @@ fn decode_move(instruction: &Instruction, decoder: &Decoder) -> Result<Action, W
 fn decode_shift(instruction: &Instruction, decoder: &Decoder, by: u64) -> Result<Transfer, Why> {
     let destination = decoder.destination(&instruction.operands[0])?;
     Ok(Transfer::Shift { destination, source: decoder.source(&instruction.operands[1], Type::U64)?, by })
+}
+
+fn decode_map(instruction: &Instruction, decoder: &Decoder, window: u64) -> Result<Transfer, Why> {
+    let [destination, address, rank] = [0, 1, 2].map(|index| &instruction.operands[index]);
+    Ok(Transfer::Map {
+        destination: decoder.destination(destination)?,
+        address: offset_source(decoder, address)?,
+        rank: decoder.source(rank, Type::U32)?,
+        window,
+    })
+}
+
+/// Without a space the address is generic.
+fn cluster_window(instruction: &Instruction) -> u64 {
+    if instruction.has("shared::cluster") { 0 } else { SHARED_WINDOW }
+}
+
+fn decode_rank(instruction: &Instruction, decoder: &Decoder, window: u64) -> Result<Transfer, Why> {
+    let destination = decoder.destination(&instruction.operands[0])?;
+    Ok(Transfer::Rank { destination, address: offset_source(decoder, &instruction.operands[1])?, window })
+}
+
+/// A register, a variable, or a variable and an offset.
+fn offset_source(decoder: &Decoder, operand: &Operand) -> Result<AddressSource, Why> {
+    match operand {
+        Operand::Address(_) => decoder.address(operand),
+        other => Ok(AddressSource { base: decoder.source(other, Type::U64)?, offset: 0 }),
+    }
 }
 
 /// Where the generic addresses of a space begin; those of global and constant memory are their own.
@@ -187,8 +232,24 @@ pub fn execute(block: &mut Block, at: At, transfer: &Transfer) -> Next {
                 block.warps[at.warp].write(*destination, at.mask, &part);
             }
         }
-        Transfer::Ask { destination, source, space } => {
-            let values = block.read(at.warp, *source).map(|address| u64::from(block.space_of(address) == *space));
+        Transfer::Ask { destination, source, space, cluster } => {
+            let own = |address: u64| *cluster || block.is_own(at.warp, address);
+            let holds = |address: u64| block.space_of(address) == *space && (*space != Space::Shared || own(address));
+            let values = block.read(at.warp, *source).map(|address| u64::from(holds(address)));
+            block.warps[at.warp].write(*destination, at.mask, &values);
+        }
+        Transfer::Map { destination, address, rank, window } => {
+            let (addresses, ranks) = (block.addresses(at.warp, address), block.read(at.warp, *rank));
+            let map = |lane: usize| {
+                let (_, offset) = block.cluster_place(at.warp, addresses[lane].wrapping_sub(*window));
+                window + SharedMemory::mapped(ranks[lane] & 0xf, offset)
+            };
+            let values = std::array::from_fn(map);
+            block.warps[at.warp].write(*destination, at.mask, &values);
+        }
+        Transfer::Rank { destination, address, window } => {
+            let rank = |address: u64| block.cluster_place(at.warp, address.wrapping_sub(*window)).0 as u64;
+            let values = block.addresses(at.warp, address).map(rank);
             block.warps[at.warp].write(*destination, at.mask, &values);
         }
         Transfer::Shift { destination, source, by } => {

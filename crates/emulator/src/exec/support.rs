@@ -1,40 +1,19 @@
 //! What of the table runs. The rest is known, and refused with its name.
 
-use ptx::forms::{AsyncCopy, Barrier, Control, Fence, Float, Launch, Movement};
+use ptx::forms::{AsyncCopy, Control, Fence, Float, Launch};
 use ptx::{Instruction, Op};
 
 /// Does the emulator execute this operation?
 pub fn executes(op: Op) -> bool {
     match op {
         Op::Float(op) => !matches!(op, Float::ReciprocalDoubleApproximate | Float::ReciprocalRootDouble),
-        Op::Movement(op) => matches!(
-            op,
-            Movement::Move
-                | Movement::ToSpace
-                | Movement::ToGeneric
-                | Movement::ToRareSpace
-                | Movement::RareToGeneric
-                | Movement::IsSpace
-                | Movement::Load
-                | Movement::LoadVolatile
-                | Movement::LoadStrong
-                | Movement::LoadUniform
-                | Movement::Prefetch
-                | Movement::PrefetchKept
-                | Movement::PrefetchUniform
-                | Movement::PolicyOfFraction
-                | Movement::Store
-                | Movement::StoreVolatile
-                | Movement::StoreStrong
-        ),
-        Op::Warp(_) | Op::Matrix(_) | Op::Wmma(_) => true,
+        Op::Movement(_) | Op::Warp(_) | Op::Matrix(_) | Op::Wmma(_) => true,
         Op::AsyncCopy(op) => matches!(
             op,
             AsyncCopy::Copy | AsyncCopy::CopyThroughL2 | AsyncCopy::Commit | AsyncCopy::WaitGroup | AsyncCopy::WaitAll
         ),
-        Op::Barrier(op) => !matches!(op, Barrier::ClusterArrive | Barrier::ClusterWait),
         Op::Control(op) => op != Control::Breakpoint,
-        Op::Integer(_) | Op::Half(_) | Op::Compare(_) | Op::Convert(_) | Op::Atomic(_) => true,
+        Op::Integer(_) | Op::Half(_) | Op::Compare(_) | Op::Convert(_) | Op::Atomic(_) | Op::Barrier(_) => true,
         Op::Fence(op) => matches!(op, Fence::Barrier | Fence::Scope | Fence::OneWay),
         Op::Launch(op) => matches!(op, Launch::Sleep | Launch::CountEvent),
         Op::Wgmma(_) | Op::BulkCopy(_) | Op::TensorMap(_) | Op::Mbarrier(_) => false,
@@ -48,7 +27,6 @@ pub fn unknown_modifier(instruction: &Instruction) -> Option<&'static str> {
 
 fn beyond(op: Op) -> &'static str {
     match op {
-        Op::Movement(_) | Op::Atomic(_) => "shared::cluster",
         Op::AsyncCopy(_) => "L2::cache_hint",
         _ => "",
     }
@@ -64,7 +42,11 @@ pub fn knows_special(name: &str) -> bool {
                 || stem.starts_with("%globaltimer")
                 || ["%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid", "%gridid"].contains(&stem)
                 || ["%dynamic_smem_size", "%total_smem_size", "%aggr_smem_size"].contains(&stem)
+                || ["%cluster_ctarank", "%cluster_nctarank", "%is_explicit_cluster"].contains(&stem)
         }
-        _ => ["%tid", "%ntid", "%ctaid", "%nctaid"].contains(&stem),
+        _ => {
+            ["%tid", "%ntid", "%ctaid", "%nctaid"].contains(&stem)
+                || ["%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid"].contains(&stem)
+        }
     }
 }

@@ -1,13 +1,15 @@
-//! A block of threads: its warps, shared memory, barriers and copies, run to its end.
+//! A cluster of blocks: their warps, shared memory, barriers and copies, run to their end. A launch without clusters has
+//! clusters of one block.
 
+use super::meeting::{Barrier, ClusterBarrier};
 use super::program::{AddressSource, Program, Source};
-use super::{State, Values, Warp};
+use super::{LaunchShape, State, Values, Warp};
 use crate::async_engines::{Copies, Flight};
 use crate::checks;
 use crate::checks::uninitialised_memory::UnwrittenReads;
-use crate::exec::{self, Accessed, At, Ballot, Next};
+use crate::exec::{self, Accessed, At, Next};
 use crate::finding::{Actor, Findings, Place};
-use crate::happens_before::{Detector, Lanes, Site};
+use crate::happens_before::{Detector, Lanes};
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::scheduler::Adversary;
 use std::collections::BTreeMap;
@@ -15,33 +17,23 @@ use std::collections::BTreeMap;
 /// At the end of the instruction budget so many instructions are watched, to tell which loop does not end.
 const WATCHED: u64 = 4096;
 
-/// Multiprocessors of an H200, over which blocks are spread in turn.
-const PROCESSORS: u32 = 132;
-
-/// A block barrier that is filling.
-#[derive(Clone, Debug, Default)]
-pub struct Barrier {
-    /// Threads it needs, if the instruction says so.
-    pub expected: Option<u32>,
-    /// Who came first, and with which count.
-    pub opened: Option<(At, Option<u32>)>,
-    /// Per warp, the lanes that have come.
-    pub arrived: BTreeMap<usize, u32>,
-    pub waiting: Vec<Lanes>,
-    /// What those that meet at a `bar.red` said.
-    pub ballots: Vec<Ballot>,
+/// One block of the cluster: its place in the grid, and what its threads share.
+pub struct Resident {
+    pub index: [u32; 3],
+    pub shared: SharedMemory,
+    pub barriers: BTreeMap<u32, Barrier>,
 }
 
 pub struct Block<'a, 'k> {
-    pub index: [u32; 3],
-    pub dimensions: [u32; 3],
-    pub grid: [u32; 3],
-    pub parameters: &'a [u8],
+    pub shape: &'a LaunchShape,
+    /// The cluster's place in the launch.
+    pub number: u64,
     pub global: &'a mut GlobalMemory,
-    pub shared: SharedMemory,
-    pub dynamic_shared: u32,
+    /// By rank.
+    pub blocks: Vec<Resident>,
+    /// Those of the first block, then those of the second, and so on.
     pub warps: Vec<Warp>,
-    pub barriers: BTreeMap<u32, Barrier>,
+    pub cluster_barrier: ClusterBarrier,
     pub copies: Copies,
     pub detector: Detector,
     pub findings: &'a mut Findings<'k>,
@@ -151,49 +143,29 @@ impl Block<'_, '_> {
         self.read(warp, address.base).map(|base| base.wrapping_add(address.offset as u64))
     }
 
-    fn special(&self, name: &str, warp: usize, lane: usize) -> u64 {
-        let thread = (warp * 32 + lane) as u32;
-        let [x, y, _] = self.dimensions;
-        let before = (1u64 << lane) - 1;
-        match name {
-            "%tid.x" => u64::from(thread % x),
-            "%tid.y" => u64::from(thread / x % y),
-            "%tid.z" => u64::from(thread / (x * y)),
-            "%laneid" => lane as u64,
-            "%warpid" => warp as u64,
-            "%nwarpid" => self.warps.len() as u64,
-            "%lanemask_eq" => 1 << lane,
-            "%lanemask_lt" => before,
-            "%lanemask_le" => before | 1 << lane,
-            "%lanemask_gt" => !(before | 1 << lane) & 0xffff_ffff,
-            "%lanemask_ge" => !before & 0xffff_ffff,
-            "%dynamic_smem_size" => u64::from(self.dynamic_shared),
-            "%total_smem_size" | "%aggr_smem_size" => self.shared.bytes.len() as u64,
-            "%clock" | "%globaltimer_lo" => self.warps[warp].steps & 0xffff_ffff,
-            "%clock64" | "%globaltimer" => self.warps[warp].steps,
-            "%clock_hi" | "%globaltimer_hi" => self.warps[warp].steps >> 32,
-            "%nsmid" => u64::from(PROCESSORS),
-            "%smid" => u64::from(self.number() % PROCESSORS),
-            "%gridid" => 0,
-            other => u64::from(self.dimension(other)),
-        }
+    /// The rank of the block that a warp belongs to.
+    pub fn rank(&self, warp: usize) -> usize {
+        warp / self.warps_per_block()
     }
 
-    /// The block's place in the grid.
-    fn number(&self) -> u32 {
-        let ([x, y, z], [width, height, _]) = (self.index, self.grid);
-        x.wrapping_add(width.wrapping_mul(y.wrapping_add(height.wrapping_mul(z))))
+    pub fn warps_per_block(&self) -> usize {
+        self.warps.len() / self.blocks.len()
     }
 
-    /// `%ntid.x`, `%ctaid.y`, `%nctaid.z`.
-    fn dimension(&self, name: &str) -> u32 {
-        let (stem, component) = name.split_at(name.len() - 1);
-        let axis = usize::from(component.as_bytes()[0] - b'x');
-        match stem {
-            "%ntid." => self.dimensions[axis],
-            "%ctaid." => self.index[axis],
-            _ => self.grid[axis],
-        }
+    /// The warps of a block.
+    pub fn warps_of(&self, rank: usize) -> std::ops::Range<usize> {
+        let each = self.warps_per_block();
+        rank * each..(rank + 1) * each
+    }
+
+    /// The number of a warp in its block.
+    pub fn warp_in_block(&self, warp: usize) -> usize {
+        warp % self.warps_per_block()
+    }
+
+    /// The block of a warp.
+    pub fn home(&self, warp: usize) -> &Resident {
+        &self.blocks[self.rank(warp)]
     }
 
     /// Waits for all live lanes of `members`; the lanes when they are here, none while somebody is missing.
@@ -207,59 +179,10 @@ impl Block<'_, '_> {
     pub fn exit(&mut self, warp: usize, mask: u32) {
         self.detector.exit(Lanes { warp: warp as u32, mask });
         self.warps[warp].exit(mask);
-        let ids: Vec<u32> = self.barriers.keys().copied().collect();
-        ids.into_iter().for_each(|id| self.open_barrier(id));
-    }
-
-    /// Lanes come to barrier `id`.
-    pub fn meet(&mut self, at: At, id: u32, threads: Option<u32>, waits: bool) -> Next {
-        let who = Lanes { warp: at.warp as u32, mask: at.mask };
-        self.detector.barrier_arrive(who, Site(at.statement), id);
-        let barrier = self.barriers.entry(id).or_default();
-        // Counts that differ are a finding; the smaller one lets the run go on, whoever came first.
-        barrier.expected = [threads, barrier.expected].into_iter().flatten().min();
-        barrier.opened.get_or_insert((at, threads));
-        *barrier.arrived.entry(at.warp).or_default() |= at.mask;
-        if waits {
-            barrier.waiting.push(who);
-            self.warps[at.warp].fragments[at.fragment].state = State::Barrier(id);
-        } else {
-            self.warps[at.warp].fragments[at.fragment].next += 1;
-        }
-        self.open_barrier(id);
-        Next::Done
-    }
-
-    /// Lets everybody go on if the barrier is full. Threads that have exited do not count (sm_70 and later).
-    fn open_barrier(&mut self, id: u32) {
-        let Some(barrier) = self.barriers.get(&id) else { return };
-        let complete = |warp: &usize| barrier.arrived.get(warp).is_some_and(|mask| self.warps[*warp].live & !mask == 0);
-        let come = (0..self.warps.len()).filter(complete).count() as u32 * 32;
-        let live = self.warps.iter().filter(|warp| warp.live != 0).count() as u32 * 32;
-        let present =
-            (0..self.warps.len()).filter(|warp| self.warps[*warp].live != 0).filter(complete).count() as u32 * 32;
-        let full = match barrier.expected {
-            Some(threads) => come >= threads.next_multiple_of(32),
-            None => present == live,
-        };
-        if !full {
-            return;
-        }
-        let barrier = self.barriers.remove(&id).unwrap_or_default();
-        self.detector.barrier_complete(id, &barrier.waiting);
-        exec::announce(self, &barrier.ballots);
-        for who in &barrier.waiting {
-            let warp = &mut self.warps[who.warp as usize];
-            for fragment in warp.fragments.iter_mut().filter(|one| one.state == State::Barrier(id)) {
-                fragment.state = State::Ready;
-                fragment.next += 1;
-            }
-            for index in (0..warp.fragments.len()).rev() {
-                if warp.fragments.get(index).is_some_and(|one| one.state == State::Ready) {
-                    warp.arrive_at_join(index);
-                }
-            }
-        }
+        let rank = self.rank(warp);
+        let ids: Vec<u32> = self.blocks[rank].barriers.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.open_barrier(rank, id));
+        self.open_cluster_barrier();
     }
 
     /// Copies that the adversary lets land before anybody waits for them.
@@ -290,17 +213,16 @@ impl Block<'_, '_> {
         self.warps[warp].fragments.iter().map(|fragment| (fragment.mask, fragment.next, fragment.state))
     }
 
-    /// How many blocks of the launch came before this one, and how many there are.
+    /// How many blocks of the launch came before this cluster, and how many there are.
     pub fn progress(&self) -> (u64, u64) {
-        let [x, y, z] = self.index.map(u64::from);
-        let [width, height, depth] = self.grid.map(u64::from);
-        (x + width * (y + height * z), width * height * depth)
+        (self.number * self.blocks.len() as u64, self.shape.grid.map(u64::from).iter().product())
     }
 
     /// Lanes at a statement, as one side of a finding.
     pub fn actor(&self, at: At, label: &str) -> Actor {
         let place = Place::Statement(at.statement);
-        Actor { place, cta: self.index, warp: at.warp as u32, lanes: at.mask, label: label.into() }
+        let (cta, warp) = (self.home(at.warp).index, self.warp_in_block(at.warp) as u32);
+        Actor { place, cta, warp, lanes: at.mask, label: label.into() }
     }
 
     /// Where accessed bytes lie, in the words of the program.
@@ -308,9 +230,15 @@ impl Block<'_, '_> {
         match accessed {
             Accessed::Nothing => "nothing".into(),
             Accessed::Global { allocation, offset } => self.global.place(self.global.address(allocation, offset)),
-            Accessed::Shared { offset } => self.shared.place_of(offset as u64),
+            Accessed::Shared { block, offset } => self.shared_place(block, offset as u64),
             Accessed::Parameter { offset } => format!("the parameters at {offset}"),
             Accessed::Local { offset, .. } => format!("local memory at {offset}"),
         }
+    }
+
+    /// Where a byte of a block's shared memory lies; the block is named where there are several.
+    pub fn shared_place(&self, rank: usize, offset: u64) -> String {
+        let place = self.blocks[rank].shared.place_of(offset);
+        if self.blocks.len() == 1 { place } else { format!("{place} of block {rank} of the cluster") }
     }
 }

@@ -1,5 +1,6 @@
-//! A launch: every block of the grid, one after the other.
+//! A launch: every cluster of the grid, one after the other.
 
+use super::block::Resident;
 use super::{Block, Program, Warp};
 use crate::async_engines::Copies;
 use crate::checks;
@@ -7,7 +8,6 @@ use crate::finding::Findings;
 use crate::happens_before::Detector;
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::scheduler::Adversary;
-use ptx::{Function, Module};
 use std::collections::BTreeMap;
 
 /// What a launch says about itself.
@@ -15,66 +15,92 @@ use std::collections::BTreeMap;
 pub struct LaunchShape {
     pub grid: [u32; 3],
     pub block: [u32; 3],
+    /// Blocks per cluster.
+    pub cluster: [u32; 3],
+    /// Did the launch or the entry ask for clusters?
+    pub explicit_cluster: bool,
     /// Dynamic shared memory in bytes.
     pub shared: u32,
     /// The block of parameters.
     pub parameters: Vec<u8>,
 }
 
-/// Runs every block; stops early if one traps or the budget is used up.
+/// Runs every cluster; stops early if one traps or the budget is used up. `shared`: the memory of each block, unwritten.
 pub fn run_grid(
-    (module, function): (&Module, &Function),
     program: &Program,
     shape: &LaunchShape,
+    shared: &SharedMemory,
     global: &mut GlobalMemory,
     findings: &mut Findings,
     options: &launch::backend::Options,
 ) {
     let mut left = options.instruction_budget;
-    let [x, y, z] = shape.grid.map(u64::from);
-    for number in 0..x * y * z {
-        let index = [number % x, number / x % y, number / (x * y)].map(|place| place as u32);
-        let mut block = Block {
-            index,
-            dimensions: shape.block,
-            grid: shape.grid,
-            parameters: &shape.parameters,
+    for number in 0..shape.clusters() {
+        let blocks: Vec<Resident> = shape.members(number).map(|index| resident(index, shared)).collect();
+        let masks = shape.masks(blocks.len());
+        let mut cluster = Block {
+            shape,
+            number,
             global,
-            shared: SharedMemory::new(module, function, shape.shared),
-            dynamic_shared: shape.shared,
-            warps: warps(shape, program),
-            barriers: BTreeMap::new(),
-            copies: Copies::new(threads(shape).div_ceil(32) as usize),
-            detector: Detector::new(&masks(shape)),
+            warps: warps(&masks, program),
+            copies: Copies::new(masks.len()),
+            detector: Detector::new(&masks),
+            blocks,
+            cluster_barrier: Default::default(),
             findings,
             unwritten_reads: Default::default(),
             adversary: Adversary::new(options.seed, number),
             misused_barrier: false,
             stopped: false,
         };
-        left -= block.run(program, left, options.instruction_budget);
-        checks::report_faults(&mut block);
-        if !block.stopped {
-            checks::async_leak::report(&mut block);
+        left -= cluster.run(program, left, options.instruction_budget);
+        checks::report_faults(&mut cluster);
+        if !cluster.stopped {
+            checks::async_leak::report(&mut cluster);
         }
-        block.land_all();
-        if block.stopped {
+        cluster.land_all();
+        if cluster.stopped {
             return;
         }
     }
 }
 
-fn threads(shape: &LaunchShape) -> u32 {
-    shape.block.iter().product()
+fn resident(index: [u32; 3], shared: &SharedMemory) -> Resident {
+    Resident { index, shared: shared.clone(), barriers: BTreeMap::new() }
 }
 
-/// The lanes of each warp; the last may be partial.
-fn masks(shape: &LaunchShape) -> Vec<u32> {
-    let threads = threads(shape);
-    (0..threads.div_ceil(32)).map(|warp| u32::MAX >> (32 - (threads - warp * 32).min(32))).collect()
-}
-
-fn warps(shape: &LaunchShape, program: &Program) -> Vec<Warp> {
+fn warps(masks: &[u32], program: &Program) -> Vec<Warp> {
     let (registers, frame) = (program.registers, program.units[0].frame.bytes);
-    masks(shape).into_iter().zip(0..).map(|(live, index)| Warp::new(index, live, registers, frame)).collect()
+    masks.iter().zip(0..).map(|(live, index)| Warp::new(index, *live, registers, frame)).collect()
+}
+
+impl LaunchShape {
+    fn clusters(&self) -> u64 {
+        let along = |axis: usize| u64::from(self.grid[axis] / self.cluster[axis]);
+        along(0) * along(1) * along(2)
+    }
+
+    /// The blocks of a cluster, by rank.
+    fn members(&self, number: u64) -> impl Iterator<Item = [u32; 3]> {
+        let along = |axis: usize| u64::from(self.grid[axis] / self.cluster[axis]);
+        let place = place(number, [along(0), along(1)]);
+        let cluster = self.cluster;
+        (0..cluster.iter().product()).map(move |rank: u32| {
+            let inside = self::place(rank.into(), [cluster[0].into(), cluster[1].into()]);
+            [0, 1, 2].map(|axis| place[axis] * cluster[axis] + inside[axis])
+        })
+    }
+
+    /// The lanes of each warp of `blocks` blocks; the last of a block may be partial.
+    fn masks(&self, blocks: usize) -> Vec<u32> {
+        let threads: u32 = self.block.iter().product();
+        let block: Vec<u32> =
+            (0..threads.div_ceil(32)).map(|warp| u32::MAX >> (32 - (threads - warp * 32).min(32))).collect();
+        block.repeat(blocks)
+    }
+}
+
+/// The coordinates of the `number`th of a row-major set that is this wide and high.
+fn place(number: u64, [width, height]: [u64; 2]) -> [u32; 3] {
+    [number % width, number / width % height, number / (width * height)].map(|place| place as u32)
 }

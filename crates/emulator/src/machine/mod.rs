@@ -1,10 +1,12 @@
-//! The machine: a grid of blocks, blocks of warps, warps of 32 lanes with control flow of their own.
+//! The machine: a grid of clusters, clusters of blocks, blocks of warps, warps of 32 lanes with control flow of their own.
 
 mod block;
 mod call;
 mod flow;
 mod grid;
+mod meeting;
 mod program;
+mod special;
 mod warp;
 
 pub use block::Block;

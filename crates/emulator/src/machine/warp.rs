@@ -32,6 +32,8 @@ pub enum State {
     Joining,
     /// At a block barrier.
     Barrier(u32),
+    /// At the barrier of the cluster.
+    Cluster,
     /// At an instruction that all lanes of a mask execute together.
     Gathering(u32),
 }
@@ -237,6 +239,24 @@ impl Warp {
         let here = |fragment: &&Fragment| fragment.next == place && fragment.state == State::Gathering(members);
         let mask = self.fragments.iter().filter(here).fold(0, |mask, fragment| mask | fragment.mask);
         (mask & members == self.live & members).then_some(mask & members)
+    }
+
+    /// Fragments that wait look again.
+    pub fn wake(&mut self, waits: impl Fn(State) -> bool) {
+        self.fragments.iter_mut().filter(|one| waits(one.state)).for_each(|one| one.state = State::Ready);
+    }
+
+    /// Fragments that wait go on behind what they waited at.
+    pub fn release(&mut self, waits: impl Fn(State) -> bool) {
+        for fragment in self.fragments.iter_mut().filter(|one| waits(one.state)) {
+            fragment.state = State::Ready;
+            fragment.next += 1;
+        }
+        for index in (0..self.fragments.len()).rev() {
+            if self.fragments.get(index).is_some_and(|one| one.state == State::Ready) {
+                self.arrive_at_join(index);
+            }
+        }
     }
 
     /// Lets the fragments of a gathering go on.

@@ -6,7 +6,13 @@ use std::collections::HashMap;
 
 /// Generic addresses from here on are shared memory.
 pub const SHARED_WINDOW: u64 = 0x7f00_0000_0000;
-const WINDOW_BYTES: u64 = 1 << 24;
+const WINDOW_BYTES: u64 = 1 << 29;
+
+/// An address that `mapa` made has the block's rank, counted from one, above these bits; others mean the own block.
+const RANK_SHIFT: u32 = 24;
+
+/// Blocks of the largest cluster.
+const MAX_RANKS: usize = 16;
 
 #[derive(Clone, Debug)]
 pub struct SharedMemory {
@@ -53,6 +59,21 @@ impl SharedMemory {
     pub fn find(&self, address: u64, bytes: u64) -> Option<usize> {
         let inside = address.checked_add(bytes).is_some_and(|end| end <= self.bytes.len() as u64);
         inside.then_some(address as usize)
+    }
+
+    /// The rank that an address names, if it names one, and the offset. Addresses have 32 bits.
+    pub fn split(address: u64) -> (Option<usize>, u64) {
+        let address = address & 0xffff_ffff;
+        let above = address >> RANK_SHIFT;
+        match (above as usize).checked_sub(1).filter(|rank| *rank < MAX_RANKS) {
+            Some(rank) => (Some(rank), address & ((1 << RANK_SHIFT) - 1)),
+            None => (None, address),
+        }
+    }
+
+    /// The address of an offset in the block of a rank.
+    pub fn mapped(rank: u64, offset: u64) -> u64 {
+        (rank + 1) << RANK_SHIFT | offset
     }
 
     /// The offset in shared memory that a generic address means, if it means one.

@@ -1,0 +1,117 @@
+//! Where warps wait for each other: the barriers of a block, and the one of a cluster.
+
+use super::{Block, State};
+use crate::exec::{self, At, Ballot, Next};
+use crate::happens_before::{Lanes, Site};
+use std::collections::BTreeMap;
+
+/// A block has 16 barriers; the detector counts those of a cluster's blocks in one row, the cluster's own last.
+const BARRIERS: u32 = 16;
+
+/// A block barrier that is filling.
+#[derive(Clone, Debug, Default)]
+pub struct Barrier {
+    /// Threads it needs, if the instruction says so.
+    pub expected: Option<u32>,
+    /// Who came first, and with which count.
+    pub opened: Option<(At, Option<u32>)>,
+    /// Per warp, the lanes that have come.
+    pub arrived: BTreeMap<usize, u32>,
+    pub waiting: Vec<Lanes>,
+    /// What those that meet at a `bar.red` said.
+    pub ballots: Vec<Ballot>,
+}
+
+/// The barrier of the cluster. Lanes arrive, and wait later for the others.
+#[derive(Clone, Debug, Default)]
+pub struct ClusterBarrier {
+    /// Per warp, the lanes that have come to the open generation.
+    pub arrived: BTreeMap<usize, u32>,
+    /// Per warp, the lanes that came to a generation that is complete, and have not waited since.
+    pub owed: BTreeMap<usize, u32>,
+}
+
+/// The number under which the detector knows a barrier of a block.
+fn watched(rank: usize, id: u32) -> u32 {
+    rank as u32 * BARRIERS + id
+}
+
+impl Block<'_, '_> {
+    /// Lanes come to barrier `id` of their block.
+    pub fn meet(&mut self, at: At, id: u32, threads: Option<u32>, waits: bool) -> Next {
+        let (who, rank) = (Lanes { warp: at.warp as u32, mask: at.mask }, self.rank(at.warp));
+        self.detector.barrier_arrive(who, Site(at.statement), watched(rank, id));
+        let barrier = self.blocks[rank].barriers.entry(id).or_default();
+        // Counts that differ are a finding; the smaller one lets the run go on, whoever came first.
+        barrier.expected = [threads, barrier.expected].into_iter().flatten().min();
+        barrier.opened.get_or_insert((at, threads));
+        *barrier.arrived.entry(at.warp).or_default() |= at.mask;
+        if waits {
+            barrier.waiting.push(who);
+            self.warps[at.warp].fragments[at.fragment].state = State::Barrier(id);
+        } else {
+            self.warps[at.warp].fragments[at.fragment].next += 1;
+        }
+        self.open_barrier(rank, id);
+        Next::Done
+    }
+
+    /// Lets everybody go on if the barrier is full. Threads that have exited do not count (sm_70 and later).
+    pub fn open_barrier(&mut self, rank: usize, id: u32) {
+        let Some(barrier) = self.blocks[rank].barriers.get(&id) else { return };
+        let complete = |warp: &usize| barrier.arrived.get(warp).is_some_and(|mask| self.warps[*warp].live & !mask == 0);
+        let threads = |warps: usize| warps as u32 * 32;
+        let lives = |warp: &usize| self.warps[*warp].live != 0;
+        let full = match barrier.expected {
+            Some(expected) => threads(self.warps_of(rank).filter(complete).count()) >= expected.next_multiple_of(32),
+            None => self.warps_of(rank).filter(lives).all(|warp| complete(&warp)),
+        };
+        if !full {
+            return;
+        }
+        let barrier = self.blocks[rank].barriers.remove(&id).unwrap_or_default();
+        self.detector.barrier_complete(watched(rank, id), &barrier.waiting);
+        exec::announce(self, &barrier.ballots);
+        for who in &barrier.waiting {
+            self.warps[who.warp as usize].release(|state| state == State::Barrier(id));
+        }
+    }
+
+    /// Lanes come to the barrier of the cluster, and go on.
+    pub fn arrive_in_cluster(&mut self, at: At) {
+        let who = Lanes { warp: at.warp as u32, mask: at.mask };
+        self.detector.barrier_arrive(who, Site(at.statement), watched(self.blocks.len(), 0));
+        *self.cluster_barrier.arrived.entry(at.warp).or_default() |= at.mask;
+        self.open_cluster_barrier();
+    }
+
+    /// Lanes wait until everybody has come to the generation that they came to.
+    pub fn wait_in_cluster(&mut self, at: At) -> Next {
+        if self.cluster_barrier.arrived.get(&at.warp).is_some_and(|mask| mask & at.mask != 0) {
+            self.warps[at.warp].fragments[at.fragment].state = State::Cluster;
+            return Next::Done;
+        }
+        if let Some(owed) = self.cluster_barrier.owed.get_mut(&at.warp) {
+            *owed &= !at.mask;
+        }
+        Next::Following
+    }
+
+    /// Ends the generation if all live threads of all blocks have come.
+    pub fn open_cluster_barrier(&mut self) {
+        let arrived = &self.cluster_barrier.arrived;
+        let missing =
+            |(index, warp): (usize, &super::Warp)| warp.live & !arrived.get(&index).copied().unwrap_or(0) != 0;
+        if arrived.is_empty() || self.warps.iter().enumerate().any(missing) {
+            return;
+        }
+        let arrived = std::mem::take(&mut self.cluster_barrier.arrived);
+        let waiters: Vec<Lanes> =
+            arrived.iter().map(|(warp, mask)| Lanes { warp: *warp as u32, mask: *mask }).collect();
+        self.detector.barrier_complete(watched(self.blocks.len(), 0), &waiters);
+        for (warp, mask) in &arrived {
+            *self.cluster_barrier.owed.entry(*warp).or_default() |= mask;
+            self.warps[*warp].wake(|state| state == State::Cluster);
+        }
+    }
+}
