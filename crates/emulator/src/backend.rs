@@ -1,5 +1,6 @@
 //! The emulator as a backend: loads a kernel, runs its launches, and says what the checks found.
 
+use crate::async_engines::tensor_map::TensorMap;
 use crate::checks;
 use crate::finding::Findings;
 use crate::machine::{LaunchShape, Program, Unsupported, run_grid};
@@ -8,7 +9,7 @@ use crate::sanitize::merge;
 use launch::backend::{Backend, Options, Run, Witness};
 use launch::resolved::{self, MAP_BYTES, Placement};
 use launch::tensor_map::ResolvedMap;
-use launch::{Kernel, Limits, Memory, Resolved};
+use launch::{Element, Kernel, Limits, Memory, Resolved};
 use ptx::{Function, Module};
 use std::time::Instant;
 
@@ -100,6 +101,7 @@ pub fn executes(form: &ptx::Form) -> bool {
 struct Device {
     global: GlobalMemory,
     addresses: Vec<u64>,
+    elements: Vec<Element>,
     variables: Variables,
 }
 
@@ -111,7 +113,8 @@ impl Device {
         };
         let addresses = memory.buffers.iter().map(place).collect();
         let variables = Variables::place(module, &mut global);
-        Device { global, addresses, variables }
+        let elements = memory.buffers.iter().map(|buffer| buffer.element).collect();
+        Device { global, addresses, elements, variables }
     }
 
     /// True if the launch happened; a launch that the target would refuse is a finding, where it is written.
@@ -166,7 +169,7 @@ impl Placement for Device {
         Ok(self.addresses[buffer])
     }
 
-    fn map(&mut self, _: &ResolvedMap) -> Result<[u8; MAP_BYTES], Error> {
-        Err(Error::Feature("tensor maps"))
+    fn map(&mut self, map: &ResolvedMap) -> Result<[u8; MAP_BYTES], Error> {
+        Ok(TensorMap::of_recipe(map, self.elements[map.buffer], self.addresses[map.buffer]).encode())
     }
 }

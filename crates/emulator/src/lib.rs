@@ -34,7 +34,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod async_engines;
+pub mod async_engines;
 mod backend;
 pub mod checks;
 mod exec;

@@ -1,0 +1,251 @@
+//! What `cp.reduce.async.bulk` does to one element, and to a run of them.
+
+use super::tensor_map::{ElementType, Fault};
+use crate::numerics::arithmetic::{self, Mode, NanOperand};
+use crate::numerics::half;
+use ptx::Type;
+
+/// How the old value and the operand become the new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    Add,
+    Minimum,
+    Maximum,
+    Increment,
+    Decrement,
+    And,
+    Or,
+    Xor,
+}
+
+use Operation::*;
+
+const OPERATIONS: [(&str, Operation); 8] = [
+    ("add", Add),
+    ("min", Minimum),
+    ("max", Maximum),
+    ("inc", Increment),
+    ("dec", Decrement),
+    ("and", And),
+    ("or", Or),
+    ("xor", Xor),
+];
+
+impl Operation {
+    /// By its modifier, without the dot.
+    pub fn named(word: &str) -> Option<Operation> {
+        OPERATIONS.iter().find(|row| row.0 == word).map(|row| row.1)
+    }
+
+    fn text(self) -> &'static str {
+        OPERATIONS[self as usize].0
+    }
+
+    /// The types that it takes in global memory (PTX ISA, "cp.reduce.async.bulk", table of operations).
+    fn types(self) -> (&'static [Type], &'static str) {
+        use Type::*;
+        match self {
+            Add => (&[U32, S32, U64, F16, Bf16, F32, F64], "u32, s32, u64, f16, bf16, f32 or f64"),
+            Minimum | Maximum => (&[U32, S32, U64, S64, F16, Bf16], "u32, s32, u64, s64, f16 or bf16"),
+            Increment | Decrement => (&[U32], "u32"),
+            And | Or | Xor => (&[B32, B64, U32, S32, U64, S64], "32 or 64 bits"),
+        }
+    }
+}
+
+/// An operation on elements of one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reduction {
+    operation: Operation,
+    ty: Type,
+    /// Whether f32 sums flush subnormals.
+    flush: bool,
+}
+
+impl Reduction {
+    /// In global memory, where f32 sums flush subnormals, as those of `red` do.
+    pub fn global(operation: Operation, ty: Type) -> Result<Reduction, Fault> {
+        let (types, expected) = operation.types();
+        match types.contains(&ty) {
+            true => Ok(Reduction { operation, ty, flush: true }),
+            false => Err(Fault::Reduction { operation: operation.text(), element: ty.to_string(), expected }),
+        }
+    }
+
+    /// In shared memory; integers alone (PTX ISA, "cp.reduce.async.bulk"), so nothing flushes.
+    pub fn shared(operation: Operation, ty: Type) -> Result<Reduction, Fault> {
+        let reduction = Reduction::global(operation, ty)?;
+        match ty.is_float() {
+            false => Ok(Reduction { flush: false, ..reduction }),
+            true => {
+                let element = ty.to_string();
+                Err(Fault::Reduction { operation: operation.text(), element, expected: "integers in shared memory" })
+            }
+        }
+    }
+
+    /// `cp.reduce.async.bulk.tensor`: the map has the type.
+    pub fn tensor(operation: Operation, element: ElementType) -> Result<Reduction, Fault> {
+        Reduction::global(operation, element.ty())
+    }
+
+    /// Bytes of an element.
+    pub fn bytes(self) -> usize {
+        self.ty.bytes() as usize
+    }
+
+    /// Reduces equally many elements of `source` into `target`.
+    pub fn apply(self, target: &mut [u8], source: &[u8]) {
+        let bytes = self.bytes();
+        for (old, operand) in target.chunks_exact_mut(bytes).zip(source.chunks_exact(bytes)) {
+            let new = self.update(number(old), number(operand));
+            old.copy_from_slice(&new.to_le_bytes()[..bytes]);
+        }
+    }
+
+    /// The new value of one element.
+    pub fn update(self, old: u64, operand: u64) -> u64 {
+        match (self.operation, self.ty) {
+            (operation, Type::F16) => on_half(operation, old as u16, operand as u16, half::Mode::F16),
+            (operation, Type::Bf16) => on_half(operation, old as u16, operand as u16, half::Mode::BF16),
+            (_, Type::F32) => {
+                let mode = if self.flush { Mode::NEAREST_FLUSH } else { Mode::NEAREST };
+                arithmetic::add(old as u32, operand as u32, mode).into()
+            }
+            (_, Type::F64) => add_double(old, operand),
+            (operation, ty) => on_integers(operation, ty, old, operand),
+        }
+    }
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+/// To nearest even, subnormals kept (`.noftz`); a NaN operand of `min` and `max` is ignored.
+fn on_half(operation: Operation, old: u16, operand: u16, mode: half::Mode) -> u64 {
+    let select = |choose: fn(u32, u32, NanOperand) -> u32| {
+        half::select(old, operand, mode, |a, b| choose(a, b, NanOperand::Ignored))
+    };
+    u64::from(match operation {
+        Minimum => select(arithmetic::minimum),
+        Maximum => select(arithmetic::maximum),
+        _ => half::add(old, operand, mode),
+    })
+}
+
+/// The one NaN of f64 sums in memory.
+const NAN_64: u64 = 0x7fff_ffff_ffff_ffff;
+
+fn add_double(old: u64, operand: u64) -> u64 {
+    let sum = f64::from_bits(old) + f64::from_bits(operand);
+    if sum.is_nan() { NAN_64 } else { sum.to_bits() }
+}
+
+fn on_integers(operation: Operation, ty: Type, old: u64, operand: u64) -> u64 {
+    let order = signed(ty, old).cmp(&signed(ty, operand));
+    match operation {
+        Add => old.wrapping_add(operand) & u64::MAX >> (64 - ty.bits()),
+        Minimum => {
+            if order.is_le() {
+                old
+            } else {
+                operand
+            }
+        }
+        Maximum => {
+            if order.is_ge() {
+                old
+            } else {
+                operand
+            }
+        }
+        Increment => {
+            if old >= operand {
+                0
+            } else {
+                old + 1
+            }
+        }
+        Decrement => {
+            if old == 0 || old > operand {
+                operand
+            } else {
+                old - 1
+            }
+        }
+        And => old & operand,
+        Or => old | operand,
+        Xor => old ^ operand,
+    }
+}
+
+fn signed(ty: Type, value: u64) -> i128 {
+    match ty {
+        Type::S32 => i128::from(value as u32 as i32),
+        Type::S64 => i128::from(value as i64),
+        _ => i128::from(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn update(operation: Operation, ty: Type, old: u64, operand: u64) -> u64 {
+        Reduction::global(operation, ty).unwrap().update(old, operand)
+    }
+
+    #[test]
+    fn integers_wrap_and_compare_by_their_sign() {
+        assert_eq!(update(Add, Type::U32, 0xffff_ffff, 2), 1);
+        assert_eq!(update(Add, Type::U64, u64::MAX, 2), 1);
+        assert_eq!([Type::S32, Type::U32].map(|ty| update(Minimum, ty, 0xffff_ffff, 1)), [0xffff_ffff, 1]);
+        assert_eq!([Type::S64, Type::U64].map(|ty| update(Maximum, ty, u64::MAX, 1)), [1, u64::MAX]);
+        assert_eq!([4, 5, 9].map(|old| update(Increment, Type::U32, old, 5)), [5, 0, 0]);
+        assert_eq!([0, 5, 6, 3].map(|old| update(Decrement, Type::U32, old, 5)), [5, 4, 5, 2]);
+        assert_eq!([And, Or, Xor].map(|operation| update(operation, Type::B64, 0b1100, 0b1010)), [8, 14, 6]);
+    }
+
+    #[test]
+    fn only_f32_sums_flush_subnormals() {
+        assert_eq!(update(Add, Type::F32, 1, 2), 0);
+        assert_eq!(update(Add, Type::F32, 0x8000_0001, 0x8000_0002), 0x8000_0000);
+        assert_eq!(update(Add, Type::F16, 1, 2), 3);
+        assert_eq!(update(Add, Type::Bf16, 1, 2), 3);
+        assert_eq!(update(Add, Type::F64, 1, 2), 3);
+    }
+
+    #[test]
+    fn halves_round_to_nearest_even_and_ignore_one_nan() {
+        // 1 + 2^-8 is a tie that goes to the even 1 in bf16; 1 + 3 * 2^-11 one that goes up to 1 + 2^-9 in f16.
+        assert_eq!(update(Add, Type::Bf16, 0x3f80, 0x3b80), 0x3f80);
+        assert_eq!(update(Add, Type::F16, 0x3c00, 0x1600), 0x3c02);
+        assert_eq!([Minimum, Maximum].map(|operation| update(operation, Type::F16, 0x7e00, 0xbc00)), [0xbc00; 2]);
+        assert_eq!([Minimum, Maximum].map(|operation| update(operation, Type::Bf16, 0x8000, 0)), [0x8000, 0]);
+        assert_eq!(update(Add, Type::F16, 0x7e01, 0), 0x7fff);
+        assert_eq!(update(Maximum, Type::F16, 0x7e01, 0xfe01), 0x7fff);
+    }
+
+    #[test]
+    fn every_element_of_a_run_is_reduced() {
+        let run = |values: [u16; 3]| values.map(u16::to_le_bytes).concat();
+        let mut target = run([1, 0x3c00, 0x4000]);
+        Reduction::global(Add, Type::F16).unwrap().apply(&mut target, &run([2, 0x3c00, 0xbc00]));
+        assert_eq!(target, run([3, 0x4000, 0x3c00]));
+    }
+
+    #[test]
+    fn what_the_hardware_lacks_is_refused() {
+        let refused = |reduction: Result<Reduction, Fault>| reduction.unwrap_err().to_string();
+        assert_eq!(refused(Reduction::global(Increment, Type::S32)), "inc of .s32 elements: expected u32");
+        let shared = refused(Reduction::shared(Add, Type::F32));
+        assert_eq!(shared, "add of .f32 elements: expected integers in shared memory");
+        let bytes = refused(Reduction::tensor(Xor, ElementType::U8));
+        assert_eq!(bytes, "xor of .u8 elements: expected 32 or 64 bits");
+        assert!(Reduction::tensor(Or, ElementType::U32).is_ok() && Reduction::shared(Or, Type::B32).is_ok());
+        assert_eq!(["add", "xor", "exch"].map(Operation::named), [Some(Add), Some(Xor), None]);
+    }
+}
