@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use launch::backend::{Backend, Options, Run, Witness};
-use launch::resolved::{Launch, MAP_BYTES, Placement};
+use launch::resolved::{self, Launch, MAP_BYTES, Placement};
 use launch::tensor_map::ResolvedMap;
 use launch::{Kernel, Limits, Memory, Resolved};
 
@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::module::{Module, Resources};
 use crate::stream::Stream;
+use crate::tensor_map;
 
 /// Runs kernels on a GPU.
 #[derive(Debug, Clone)]
@@ -30,6 +31,11 @@ impl Cuda {
     /// What the GPU says about itself.
     pub fn device(&self) -> &Device {
         self.context.device()
+    }
+
+    fn check_clusters(&self, resolved: &Resolved) -> Result<(), Error> {
+        let clusters = resolved.launches.iter().any(|launch| launch.cluster.is_some());
+        if clusters && !self.device().has_clusters() { Err(Error::Unsupported("clusters")) } else { Ok(()) }
     }
 
     /// Its context, for modules and buffers without a recipe.
@@ -78,6 +84,7 @@ impl Loaded {
         if launch.shared > 0 {
             function.allow_shared(launch.shared)?;
         }
+        function.allow_cluster(launch)?;
         let start = Event::record(&self.stream)?;
         for _ in 0..launch.repeat {
             function.launch(&self.stream, launch, &mut entry.parameters)?;
@@ -125,13 +132,12 @@ impl Backend for Cuda {
 
     fn load(&self, kernel: &Kernel) -> Result<Loaded, Error> {
         let resolved = kernel.resolve(&Limits::default())?;
-        if resolved.launches.iter().any(|launch| launch.cluster.is_some()) {
-            return Err(Error::Unsupported("clusters"));
-        }
-        let allocate = |buffer: &launch::resolved::Buffer| DeviceBuffer::new(&self.context, buffer.bytes as usize);
+        self.check_clusters(&resolved)?;
+        let allocate = |buffer: &resolved::Buffer| DeviceBuffer::new(&self.context, buffer.bytes as usize);
         let buffers = resolved.buffers.iter().map(allocate).collect::<Result<Vec<_>, _>>()?;
-        let mut addresses = Addresses(buffers.iter().map(DeviceBuffer::address).collect());
-        let entries = resolved.launches.iter().map(|launch| entry(kernel, launch, &mut addresses));
+        let addresses = buffers.iter().map(DeviceBuffer::address).collect();
+        let mut placed = Placed { addresses, buffers: &resolved.buffers, device: self.device() };
+        let entries = resolved.launches.iter().map(|launch| entry(kernel, launch, &mut placed));
         let entries = entries.collect::<Result<_, _>>()?;
         let module = Module::from_ptx(&self.context, kernel.file(), &kernel.parsed.source.text)?;
         Ok(Loaded { resolved, entries, module, buffers, stream: Stream::new(&self.context)? })
@@ -154,26 +160,34 @@ impl Backend for Cuda {
     }
 }
 
-fn entry(kernel: &Kernel, launch: &Launch, addresses: &mut Addresses) -> Result<Entry, Error> {
+fn entry(kernel: &Kernel, launch: &Launch, placed: &mut Placed) -> Result<Entry, Error> {
     let function = kernel.entry(launch)?;
-    Ok(Entry { name: function.name.clone(), parameters: launch.parameters(function, addresses)? })
+    Ok(Entry { name: function.name.clone(), parameters: launch.parameters(function, placed)? })
 }
 
-/// Where the buffers lie.
-struct Addresses(Vec<u64>);
+/// Where the buffers lie, and what they hold.
+struct Placed<'load> {
+    addresses: Vec<u64>,
+    buffers: &'load [resolved::Buffer],
+    device: &'load Device,
+}
 
-impl Placement for Addresses {
+impl Placement for Placed<'_> {
     type Error = Error;
 
     fn address(&mut self, buffer: usize) -> Result<u64, Error> {
         let unknown = || Error::Memory {
-            expected: format!("{} buffers", self.0.len()),
+            expected: format!("{} buffers", self.addresses.len()),
             found: format!("an argument that points to buffer {buffer}"),
         };
-        self.0.get(buffer).copied().ok_or_else(unknown)
+        self.addresses.get(buffer).copied().ok_or_else(unknown)
     }
 
-    fn map(&mut self, _: &ResolvedMap) -> Result<[u8; MAP_BYTES], Error> {
-        Err(Error::Unsupported("tensor maps"))
+    fn map(&mut self, map: &ResolvedMap) -> Result<[u8; MAP_BYTES], Error> {
+        if !self.device.has_clusters() {
+            return Err(Error::Unsupported("tensor maps"));
+        }
+        let address = self.address(map.buffer)?;
+        tensor_map::encode(map, &self.buffers[map.buffer], address)
     }
 }

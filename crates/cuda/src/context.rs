@@ -30,6 +30,13 @@ pub struct Device {
     pub max_shared_bytes: u32,
 }
 
+impl Device {
+    /// Whether it has clusters and the copy engine for tensor maps, which came together with sm_90.
+    pub fn has_clusters(&self) -> bool {
+        self.capability >= (9, 0)
+    }
+}
+
 impl fmt::Display for Device {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ((major, minor), (cuda, update)) = (self.capability, self.cuda_version);

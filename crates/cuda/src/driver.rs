@@ -8,7 +8,7 @@ use crate::error::Error;
 const LIBRARY: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 
 /// Every function of the driver that this crate calls.
-const FUNCTIONS: [&str; 29] = [
+const FUNCTIONS: [&str; 30] = [
     "cuInit",
     "cuDriverGetVersion",
     "cuGetErrorString",
@@ -26,7 +26,8 @@ const FUNCTIONS: [&str; 29] = [
     "cuModuleGetFunction",
     "cuFuncGetAttribute",
     "cuFuncSetAttribute",
-    "cuLaunchKernel",
+    "cuLaunchKernelEx",
+    "cuTensorMapEncodeTiled",
     "cuMemAlloc_v2",
     "cuMemFree_v2",
     "cuMemcpyHtoDAsync_v2",
@@ -131,6 +132,7 @@ mod tests {
             include_str!("buffer.rs"),
             include_str!("stream.rs"),
             include_str!("event.rs"),
+            include_str!("tensor_map.rs"),
         ];
         let calls = sources.iter().flat_map(|source| source.split(concat!("sys", "::cu")).skip(1));
         let names: Vec<_> = calls.map(|rest| format!("cu{}", rest.split('(').next().unwrap_or_default())).collect();

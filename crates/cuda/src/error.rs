@@ -7,8 +7,8 @@ pub enum Error {
     #[error("no NVIDIA driver: libcuda.so.1 was not found; install the driver, or use `--backend emulator`")]
     NoDriver,
     /// The driver lacks a function that we call.
-    // CUDA driver API: the youngest function that we call, cuDeviceGetUuid_v2, came with CUDA 11.4, driver 470.
-    #[error("the NVIDIA driver is too old: it has no `{function}`; install driver 470 or newer")]
+    // CUDA driver API: the youngest function that we call, cuTensorMapEncodeTiled, came with CUDA 12.0, driver 525.
+    #[error("the NVIDIA driver is too old: it has no `{function}`; install driver 525 or newer")]
     OldDriver {
         /// The function.
         function: &'static str,
@@ -98,8 +98,35 @@ pub enum Error {
     /// The recipe cannot be resolved.
     #[error(transparent)]
     Recipe(#[from] launch::Error),
-    /// A feature that this backend does not have.
-    #[error("the cuda backend does not run {0} yet")]
+    /// The driver does not encode a tensor map.
+    #[error("tensor map of `{buffer}`: cuTensorMapEncodeTiled failed: {name}: {text}: {why}")]
+    TensorMap {
+        /// The buffer that the map describes.
+        buffer: String,
+        /// The name of the status.
+        name: String,
+        /// The driver's own words.
+        text: String,
+        /// What it wants.
+        why: String,
+    },
+    /// The GPU cannot hold a cluster of that size.
+    #[error(
+        "launch of `{entry}` has clusters of {blocks} blocks: {name}: {text}; use smaller clusters, or blocks with less \
+         shared memory and fewer registers"
+    )]
+    Cluster {
+        /// The entry.
+        entry: String,
+        /// Blocks per cluster.
+        blocks: u32,
+        /// The name of the status.
+        name: String,
+        /// The driver's own words.
+        text: String,
+    },
+    /// A feature that the GPU does not have.
+    #[error("this GPU does not run {0}: expected sm_90 or newer")]
     Unsupported(&'static str),
 }
 

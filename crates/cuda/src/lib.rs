@@ -24,6 +24,7 @@ mod error;
 mod event;
 mod module;
 mod stream;
+mod tensor_map;
 
 pub use backend::{Cuda, Loaded};
 pub use buffer::DeviceBuffer;

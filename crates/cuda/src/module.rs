@@ -5,7 +5,10 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{self, CUfunction, CUfunction_attribute, CUjit_option, CUmodule};
+use cudarc::driver::sys::{
+    self, CUfunction, CUfunction_attribute, CUjit_option, CUlaunchAttribute, CUlaunchAttributeID,
+    CUlaunchAttributeValue, CUlaunchConfig, CUmodule, CUstream,
+};
 use launch::resolved::Launch;
 
 use crate::context::Context;
@@ -195,15 +198,75 @@ impl Function<'_> {
             flag(sys::CU_LAUNCH_PARAM_END_AS_INT),
         ];
         let extra = if parameters.is_empty() { ptr::null_mut() } else { extra.as_mut_ptr() };
-        let ([x, y, z], [width, height, depth], shared) = (launch.grid, launch.block, launch.shared);
-        // SAFETY: `extra` ends as the driver expects, and the driver copies the block before it returns. No
-        // check can bound the kernel itself: where the system lets GPUs reach pageable memory, a wild pointer can hit
-        // this process. Whoever runs a kernel on a GPU trusts it; the emulator is for those that are not trusted.
-        let status = unsafe {
-            let (stream, none) = (stream.handle, ptr::null_mut());
-            sys::cuLaunchKernel(self.handle, x, y, z, width, height, depth, shared, stream, none, extra)
-        };
-        check("cuLaunchKernel", status)
+        let mut cluster = launch.cluster.map(cluster_attribute);
+        let config = configuration(launch, stream.handle, cluster.as_mut());
+        // SAFETY: `extra` ends as the driver expects, and the driver copies the block before it returns; the cluster's
+        // attribute lives until then. No check can bound the kernel itself: where the system lets GPUs reach pageable
+        // memory, a wild pointer can hit this process. Whoever runs a kernel on a GPU trusts it; the emulator is for
+        // those that are not trusted.
+        let status = unsafe { sys::cuLaunchKernelEx(&config, self.handle, ptr::null_mut(), extra) };
+        check("cuLaunchKernelEx", status).map_err(|error| self.of_cluster(error, launch))
+    }
+
+    /// Allows the launch's clusters, if they are larger than every GPU of sm_90 and newer can hold.
+    pub(crate) fn allow_cluster(&self, launch: &Launch) -> Result<(), Error> {
+        if !self.context.device().has_clusters() || self.cluster_blocks(launch)? <= PORTABLE_CLUSTER_BLOCKS {
+            return Ok(());
+        }
+        let which = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+        // SAFETY: the module is loaded as long as `self` borrows it.
+        check("cuFuncSetAttribute", unsafe { sys::cuFuncSetAttribute(self.handle, which, 1) })
+    }
+
+    /// Blocks per cluster, as the launch says, or else as the entry requires (`.reqnctapercluster`).
+    fn cluster_blocks(&self, launch: &Launch) -> Result<u32, Error> {
+        use CUfunction_attribute::*;
+        if let Some(cluster) = launch.cluster {
+            return Ok(cluster.iter().product());
+        }
+        let sides = [
+            self.attribute(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH)?,
+            self.attribute(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT)?,
+            self.attribute(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH)?,
+        ];
+        Ok(sides.iter().map(|side| side.max(&1)).product())
+    }
+
+    /// Says so where a launch was refused for its clusters.
+    fn of_cluster(&self, error: Error, launch: &Launch) -> Error {
+        match (error, launch.cluster) {
+            (Error::Driver { name, text, .. }, Some(cluster)) => {
+                Error::Cluster { entry: self.entry.clone(), blocks: cluster.iter().product(), name, text }
+            }
+            (error, _) => error,
+        }
+    }
+}
+
+/// CUDA C++ Programming Guide, "Thread block clusters": the size that every GPU with clusters can run.
+const PORTABLE_CLUSTER_BLOCKS: u32 = 8;
+
+fn cluster_attribute([x, y, z]: [u32; 3]) -> CUlaunchAttribute {
+    CUlaunchAttribute {
+        id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+        pad: [0; 4],
+        value: CUlaunchAttributeValue { clusterDim: sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z } },
+    }
+}
+
+fn configuration(launch: &Launch, stream: CUstream, cluster: Option<&mut CUlaunchAttribute>) -> CUlaunchConfig {
+    let ([x, y, z], [width, height, depth]) = (launch.grid, launch.block);
+    CUlaunchConfig {
+        gridDimX: x,
+        gridDimY: y,
+        gridDimZ: z,
+        blockDimX: width,
+        blockDimY: height,
+        blockDimZ: depth,
+        sharedMemBytes: launch.shared,
+        hStream: stream,
+        numAttrs: cluster.is_some().into(),
+        attrs: cluster.map_or(ptr::null_mut(), ptr::from_mut),
     }
 }
 
@@ -222,5 +285,29 @@ mod tests {
             "the driver refuses add.ptx (CUDA_ERROR_INVALID_PTX):\nptxas application ptx input, line 7; error"
         );
         assert!(matches!(with_log(refused(), "add.ptx", log_text(&[0; 8])), Error::Driver { .. }));
+    }
+
+    #[test]
+    fn a_launch_says_its_cluster_once() {
+        let launch = |cluster| Launch {
+            entry: None,
+            grid: [4, 5, 6],
+            block: [32, 2, 1],
+            cluster,
+            shared: 1024,
+            repeat: 1,
+            args: vec![],
+        };
+        let plain = configuration(&launch(None), ptr::null_mut(), None);
+        assert_eq!([plain.gridDimX, plain.gridDimY, plain.gridDimZ, plain.sharedMemBytes], [4, 5, 6, 1024]);
+        assert_eq!([plain.blockDimX, plain.blockDimY, plain.blockDimZ], [32, 2, 1]);
+        assert!(plain.attrs.is_null() && plain.numAttrs == 0);
+        let mut attribute = cluster_attribute([2, 1, 3]);
+        let place = ptr::from_mut(&mut attribute);
+        let clustered = configuration(&launch(Some([2, 1, 3])), ptr::null_mut(), Some(&mut attribute));
+        assert_eq!((clustered.attrs, clustered.numAttrs), (place, 1));
+        // SAFETY: the attribute was made with the cluster's dimensions.
+        let sides = unsafe { attribute.value.clusterDim };
+        assert_eq!((attribute.id as u32, [sides.x, sides.y, sides.z]), (4, [2, 1, 3]));
     }
 }
