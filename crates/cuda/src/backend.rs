@@ -191,3 +191,39 @@ impl Placement for Placed<'_> {
         tensor_map::encode(map, &self.buffers[map.buffer], address)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Buffers at round addresses, maps of ones.
+    struct Rack;
+
+    impl Placement for Rack {
+        type Error = Error;
+
+        fn address(&mut self, buffer: usize) -> Result<u64, Error> {
+            Ok(0x1000 * (buffer as u64 + 1))
+        }
+
+        fn map(&mut self, _: &ResolvedMap) -> Result<[u8; MAP_BYTES], Error> {
+            Ok([1; MAP_BYTES])
+        }
+    }
+
+    #[test]
+    fn maps_are_parameters_of_128_bytes_at_multiples_of_64() {
+        let recipe = "//@ [buffer.x]\n//@ type = \"u32\"\n//@ shape = [64]\n//@ [[launch]]\n//@ grid = [1, 1, 1]\n\
+                      //@ block = [32, 1, 1]\n//@ args = [{ buffer = \"x\" }, { map = \"x\", dims = [64], strides = [], \
+                      box = [64] }, { u32 = 7 }]\n";
+        let body = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry one(.param .u64 x, \
+                    .param .align 64 .b8 map[128], .param .u32 n)\n{\n    ret;\n}\n";
+        let kernel = Kernel::parse("one.ptx", &format!("{recipe}{body}")).unwrap();
+        let resolved = kernel.resolve(&Limits::default()).unwrap();
+        let launch = &resolved.launches[0];
+        let block = launch.parameters(kernel.entry(launch).unwrap(), &mut Rack).unwrap();
+        assert_eq!(block.len(), 196);
+        assert_eq!((&block[..8], &block[192..]), (&0x1000u64.to_le_bytes()[..], &7u32.to_le_bytes()[..]));
+        assert!(block[8..64].iter().all(|byte| *byte == 0) && block[64..192].iter().all(|byte| *byte == 1));
+    }
+}

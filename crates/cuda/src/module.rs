@@ -232,10 +232,10 @@ impl Function<'_> {
         Ok(sides.iter().map(|side| side.max(&1)).product())
     }
 
-    /// Says so where a launch was refused for its clusters.
+    /// Names the cluster where a launch was refused for its size.
     fn of_cluster(&self, error: Error, launch: &Launch) -> Error {
         match (error, launch.cluster) {
-            (Error::Driver { name, text, .. }, Some(cluster)) => {
+            (Error::Driver { name, text, .. }, Some(cluster)) if name == "CUDA_ERROR_INVALID_CLUSTER_SIZE" => {
                 Error::Cluster { entry: self.entry.clone(), blocks: cluster.iter().product(), name, text }
             }
             (error, _) => error,

@@ -8,6 +8,7 @@ use launch::backend::{Backend, Options, Run};
 use launch::{Kernel, Memory};
 
 const HEAD: &str = ".version 7.0\n.target sm_80\n.address_size 64\n";
+const HEAD_90: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
 
 /// `c = a + b`, then twice `c = c + c`: two entries, two launches, one of them repeated.
 fn add() -> Kernel {
@@ -131,6 +132,97 @@ fn shared(bytes: u32) -> Kernel {
     Kernel::parse("reverse.ptx", &text).unwrap()
 }
 
+/// Every block writes its rank in the cluster and the cluster's size.
+fn clusters(blocks: u32) -> Kernel {
+    let expected = (0..32).map(|block| format!("{}", block % blocks * 100 + blocks)).collect::<Vec<_>>().join(", ");
+    let text = format!(
+        r#"//@ [buffer.out]
+//@ type = "u32"
+//@ shape = [32]
+//@ init = "poison"
+//@ expect = [{expected}]
+//@ [[launch]]
+//@ grid = [32, 1, 1]
+//@ block = [32, 1, 1]
+//@ cluster = [{blocks}, 1, 1]
+//@ args = [{{ buffer = "out" }}]
+{HEAD_90}
+.visible .entry rank(.param .u64 out)
+{{
+    .reg .b32 %r<5>;
+    .reg .b64 %rd<3>;
+    mov.u32 %r0, %cluster_ctarank;
+    mov.u32 %r1, %cluster_nctarank;
+    mad.lo.s32 %r2, %r0, 100, %r1;
+    mov.u32 %r3, %ctaid.x;
+    mul.wide.u32 %rd0, %r3, 4;
+    ld.param.u64 %rd1, [out];
+    add.s64 %rd2, %rd1, %rd0;
+    st.global.u32 [%rd2], %r2;
+    ret;
+}}
+"#
+    );
+    Kernel::parse("rank.ptx", &text).unwrap()
+}
+
+/// Loads rows 2 to 5 of four, eight columns wide, through a tensor map, and stores what arrived.
+fn tile(stride: u32) -> Kernel {
+    let rows = [[16, 17, 18, 19, 20, 21, 22, 23], [24, 25, 26, 27, 28, 29, 30, 31], [0; 8], [0; 8]];
+    let expected = rows.concat().iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let text = format!(
+        r#"//@ [buffer.out]
+//@ type = "u32"
+//@ shape = [32]
+//@ init = "poison"
+//@ expect = [{expected}]
+//@ [buffer.in]
+//@ type = "u32"
+//@ shape = [32]
+//@ init = "ramp"
+//@ [[launch]]
+//@ grid = [1, 1, 1]
+//@ block = [32, 1, 1]
+//@ args = [{{ buffer = "out" }}, {{ map = "in", dims = [8, 4], strides = [{stride}], box = [8, 4] }}]
+{HEAD_90}
+.visible .entry tile(.param .u64 out, .param .align 64 .b8 map[128])
+{{
+    .shared .align 128 .b8 stage[128];
+    .shared .align 8 .b64 full;
+    .reg .pred %other, %done;
+    .reg .b32 %r<7>;
+    .reg .b64 %rd<6>;
+    mov.u32 %r0, %tid.x;
+    mov.u32 %r1, stage;
+    mov.u32 %r2, full;
+    setp.ne.u32 %other, %r0, 0;
+    @%other bra $ready;
+    mbarrier.init.shared::cta.b64 [%r2], 1;
+    fence.mbarrier_init.release.cluster;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 128;
+    mov.b64 %rd0, map;
+    cvta.param.u64 %rd1, %rd0;
+    mov.u32 %r3, 0;
+    mov.u32 %r4, 2;
+    cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1, {{%r3, %r4}}], [%r2];
+$ready:
+    bar.sync 0;
+$again:
+    mbarrier.try_wait.parity.shared::cta.b64 %done, [%r2], 0;
+    @!%done bra $again;
+    mad.lo.s32 %r5, %r0, 4, %r1;
+    ld.shared.u32 %r6, [%r5];
+    mul.wide.u32 %rd2, %r0, 4;
+    ld.param.u64 %rd3, [out];
+    add.s64 %rd4, %rd3, %rd2;
+    st.global.u32 [%rd4], %r6;
+    ret;
+}}
+"#
+    );
+    Kernel::parse("tile.ptx", &text).unwrap()
+}
+
 /// Takes no parameters and traps.
 fn trap() -> Kernel {
     let header = "//@ [[launch]]\n//@ grid = [1, 1, 1]\n//@ block = [32, 1, 1]\n";
@@ -150,6 +242,7 @@ fn run(cuda: &Cuda, kernel: &Kernel) -> Result<Run, Error> {
 fn backend() {
     // The kernels are read on every machine, so that a mistake in them shows without a GPU.
     let (add, shared_64, shared_1024, trap) = (add(), shared(64 << 10), shared(1 << 20), trap());
+    let (ranks, tiles) = ([2, 8, 16].map(clusters), [32, 24].map(tile));
     let cuda = match Cuda::open(0) {
         Ok(cuda) => cuda,
         Err(error) => return no_gpu(error),
@@ -164,6 +257,12 @@ fn backend() {
     refused_modules_carry_the_log(&cuda);
     wrong_memory_is_refused(&cuda, &add);
     buffers_keep_bytes(&cuda);
+    if cuda.device().has_clusters() {
+        clusters_of_every_size(&cuda, &ranks);
+        tensor_maps(&cuda, &tiles);
+    } else {
+        older_gpus_say_what_they_lack(&cuda, &ranks[0], &tiles[0]);
+    }
     lost_context(cuda, &trap, &add);
 }
 
@@ -251,6 +350,28 @@ fn buffers_keep_bytes(cuda: &Cuda) {
         let mut back = vec![0; length];
         buffer.read(&stream, &mut back).expect("read");
         assert!(back == bytes, "{length} bytes must come back as they went");
+    }
+}
+
+fn clusters_of_every_size(cuda: &Cuda, ranks: &[Kernel]) {
+    for kernel in ranks {
+        run(cuda, kernel).expect("every block must find its rank in the cluster");
+    }
+    println!("clusters of 2, 8 and 16 blocks: right");
+}
+
+fn tensor_maps(cuda: &Cuda, [right, wrong]: &[Kernel; 2]) {
+    run(cuda, right).expect("two rows must arrive, and two of zeros");
+    let error = run(cuda, wrong).expect_err("a stride of 24 bytes must be refused").to_string();
+    assert!(error.starts_with("tensor map of `in`: cuTensorMapEncodeTiled failed: "), "{error}");
+    assert!(error.ends_with("strides[0] is 24 bytes: expected a multiple of 16"), "{error}");
+    println!("tensor maps: right; {error}");
+}
+
+fn older_gpus_say_what_they_lack(cuda: &Cuda, rank: &Kernel, tile: &Kernel) {
+    for (kernel, what) in [(rank, "clusters"), (tile, "tensor maps")] {
+        let error = run(cuda, kernel).expect_err("needs sm_90").to_string();
+        assert_eq!(error, format!("this GPU does not run {what}: expected sm_90 or newer"));
     }
 }
 
