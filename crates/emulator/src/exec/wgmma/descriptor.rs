@@ -37,13 +37,13 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
-    /// How many pieces are exchanged among each other.
-    const fn pieces(self) -> u32 {
+    /// How many pieces are exchanged among each other: 2 to this power.
+    const fn power(self) -> u32 {
         match self {
-            Swizzle::None => 1,
-            Swizzle::Bytes32 => 2,
-            Swizzle::Bytes64 => 4,
-            Swizzle::Bytes128 => 8,
+            Swizzle::None => 0,
+            Swizzle::Bytes32 => 1,
+            Swizzle::Bytes64 => 2,
+            Swizzle::Bytes128 => 3,
         }
     }
 }
@@ -97,8 +97,8 @@ impl Descriptor {
 
     /// The first byte of the piece of 8 lines at a depth.
     fn across(&self, eight: u32, depth: u32) -> u32 {
-        let (group, pieces) = (depth / GROUP, self.swizzle.pieces());
-        let (pattern, piece) = (eight / pieces, eight % pieces);
+        let group = depth / GROUP;
+        let (pattern, piece) = (eight >> self.swizzle.power(), eight & self.last_piece());
         let offset = match self.swizzle {
             Swizzle::None => pattern * self.stride + group * self.leading,
             _ => pattern * self.leading + group * self.stride,
@@ -106,15 +106,20 @@ impl Descriptor {
         self.exchange(offset + depth % GROUP * self.width() + piece * PIECE)
     }
 
+    /// Bytes from one line or depth of a group to the next.
     fn width(&self) -> u32 {
-        self.swizzle.pieces() * PIECE
+        PIECE << self.swizzle.power()
+    }
+
+    fn last_piece(&self) -> u32 {
+        (1 << self.swizzle.power()) - 1
     }
 
     /// The address at this offset: the hardware exchanges pieces by their addresses, not by their offsets.
     fn exchange(&self, offset: u32) -> u32 {
         let address = self.start + offset;
         let row = (address >> 7).wrapping_sub(self.base);
-        address ^ (row & (self.swizzle.pieces() - 1)) * PIECE
+        address ^ (row & self.last_piece()) * PIECE
     }
 }
 
@@ -144,25 +149,42 @@ impl Tile {
 
     /// The elements, the depth running fastest. What lies outside of `shared` is zero: its access is reported before.
     pub fn elements(&self, shared: &[u8], bits: u32) -> Vec<u32> {
-        let pieces = self.pieces().flat_map(|first| split(shared, first, bits));
-        if self.major == Major::Depth {
-            return pieces.collect();
-        }
-        let mut matrix = vec![0; self.lines.len() * DEPTHS as usize];
-        let (depths, group) = (DEPTHS as usize, GROUP as usize);
-        for (place, element) in pieces.enumerate() {
-            let (line, depth) = (place % group, place / group % depths);
-            matrix[(place / (group * depths) * group + line) * depths + depth] = element;
+        let per_piece = (u128::BITS / bits) as usize;
+        let mut matrix = vec![0; self.pieces().count() * per_piece];
+        let piece = |first: u32| shared.get(first as usize..)?.first_chunk().copied();
+        let pieces = self.pieces().map(|first| piece(first).unwrap_or_default());
+        match self.major {
+            Major::Depth => {
+                matrix.chunks_exact_mut(per_piece).zip(pieces).for_each(|(to, piece)| split(piece, bits, to))
+            }
+            Major::Lines => transpose(pieces, &mut matrix),
         }
         matrix
     }
 }
 
-/// The elements of a piece.
-fn split(shared: &[u8], first: u32, bits: u32) -> impl Iterator<Item = u32> {
-    let piece = shared.get(first as usize..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
-    let (all, mask) = (u128::from_le_bytes(piece), u32::MAX >> (32 - bits));
-    (0..u128::BITS / bits).map(move |index| (all >> (index * bits)) as u32 & mask)
+/// The pieces of an MN-major operand, one for each depth of each group of lines.
+fn transpose(pieces: impl Iterator<Item = [u8; PIECE as usize]>, matrix: &mut [u32]) {
+    const LINES: usize = GROUP as usize;
+    let mut lines = [0; LINES];
+    for (at, piece) in pieces.enumerate() {
+        let (group, depth) = (at / DEPTHS as usize, at % DEPTHS as usize);
+        split(piece, 16, &mut lines);
+        for (line, element) in lines.iter().enumerate() {
+            matrix[(group * LINES + line) * DEPTHS as usize + depth] = *element;
+        }
+    }
+}
+
+/// The elements of a piece, of 1, 8, 16 or 32 bits.
+fn split(piece: [u8; PIECE as usize], bits: u32, elements: &mut [u32]) {
+    let whole = |bytes: &[u8]| bytes.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte));
+    match bits {
+        32 => elements.iter_mut().zip(piece.as_chunks::<4>().0).for_each(|(to, bytes)| *to = whole(bytes)),
+        16 => elements.iter_mut().zip(piece.as_chunks::<2>().0).for_each(|(to, bytes)| *to = whole(bytes)),
+        8 => elements.iter_mut().zip(piece).for_each(|(to, byte)| *to = byte.into()),
+        _ => (0..).zip(elements).for_each(|(bit, to)| *to = (piece[bit / 8] >> (bit % 8) & 1).into()),
+    }
 }
 
 #[cfg(test)]

@@ -64,8 +64,15 @@ fn element(shared: &[u8], at: u32, bits: u32) -> u32 {
     (0..bits).map(|bit| u32::from(shared[((at + bit) / 8) as usize] >> ((at + bit) % 8) & 1) << bit).sum()
 }
 
-fn compare(major: Major, mode: usize, bits: u32, lines: Range<u32>, start: u32, [leading, stride]: [u32; 2]) {
-    let shared = noise(1 << 17);
+/// Which operand, and what of it.
+struct Case {
+    major: Major,
+    mode: usize,
+    bits: u32,
+    lines: Range<u32>,
+}
+
+fn compare(shared: &[u8], Case { major, mode, bits, lines }: Case, start: u32, [leading, stride]: [u32; 2]) {
     let descriptor = Descriptor::decode(encoded(start, 16 * leading, 16 * stride, MODES[mode].0)).unwrap();
     let tile = Tile { descriptor, major, lines: lines.clone() };
     let depths = 256 / bits;
@@ -74,8 +81,8 @@ fn compare(major: Major, mode: usize, bits: u32, lines: Range<u32>, start: u32, 
         .flat_map(|line| (0..depths).map(move |depth| [line, depth]))
         .map(|at| canonical(major, (mode, start), [leading, stride], bits, at))
         .collect();
-    let expected: Vec<u32> = places.iter().map(|place| element(&shared, *place, bits)).collect();
-    assert_eq!(tile.elements(&shared, bits), expected, "{major:?}, {descriptor:?}, {bits} bits, {lines:?}");
+    let expected: Vec<u32> = places.iter().map(|place| element(shared, *place, bits)).collect();
+    assert_eq!(tile.elements(shared, bits), expected, "{major:?}, {descriptor:?}, {bits} bits, {lines:?}");
     let mut pieces: Vec<u32> = tile.pieces().collect();
     let mut touched: Vec<u32> = places.iter().map(|place| place / 128 * 16).collect();
     // Groups may overlap.
@@ -88,6 +95,7 @@ fn compare(major: Major, mode: usize, bits: u32, lines: Range<u32>, start: u32, 
 
 #[test]
 fn every_mode_reads_the_canonical_layouts() {
+    let shared = noise(1 << 18);
     let quarters = (0..4).map(|quarter| 16 * quarter..16 * quarter + 16);
     let widths = [8, 16, 24, 64, 88, 256].map(|columns| 0..columns);
     for lines in quarters.chain(widths) {
@@ -97,9 +105,11 @@ fn every_mode_reads_the_canonical_layouts() {
             for offsets in [[width, 2 * width], [width * 5, width], [width + 8, 4 * width + 16]] {
                 for start in [0, 1024, 2048 + 32, 4096 + 96] {
                     for bits in [1, 8, 16, 32] {
-                        compare(Major::Depth, mode, bits, lines.clone(), start, offsets);
+                        let case = Case { major: Major::Depth, mode, bits, lines: lines.clone() };
+                        compare(&shared, case, start, offsets);
                     }
-                    compare(Major::Lines, mode, 16, lines.clone(), start, offsets);
+                    let case = Case { major: Major::Lines, mode, bits: 16, lines: lines.clone() };
+                    compare(&shared, case, start, offsets);
                 }
             }
         }
