@@ -33,7 +33,8 @@ pub enum Order {
 }
 
 impl Layout {
-    fn new(elements: usize, bits: u32, place: impl Fn(usize, usize) -> usize) -> Layout {
+    /// Of `place(lane, index)`, the element that a lane has at an index of its fragment.
+    pub fn new(elements: usize, bits: u32, place: impl Fn(usize, usize) -> usize) -> Layout {
         let parts = (32 / bits as usize).max(1);
         let held = elements / 32;
         let places = (0..held).map(|index| std::array::from_fn(|lane| place(lane, index) as u16)).collect();

@@ -23,6 +23,7 @@ mod packed;
 mod product;
 mod support;
 mod warp;
+mod wgmma;
 mod wmma;
 
 pub use access::{Access, Accessed, shared_byte};

@@ -6,7 +6,7 @@
 use super::arithmetic::{self, Mode};
 use super::convert::{f16_to_f32, f32_to_f16};
 use super::double;
-use super::format::{Class, Format, Rounding};
+use super::format::{Class, Element, Format, Rounding};
 use super::tensor_core::{Rule, Shape, multiply};
 
 /// How the elements of a product are made from rows and columns of 32-bit elements at most.
@@ -14,6 +14,8 @@ use super::tensor_core::{Rule, Shape, multiply};
 pub enum Arithmetic {
     /// Fused sums, one after the other.
     Fused(Rule),
+    /// The same of two formats: the rule's, or one with fewer fraction bits.
+    Mixed { left: Format, right: Format, sum: Rule },
     /// Widened to f16; two fused sums, over depths that are 0 or 1 and 2 or 3 modulo 4, of which the second continues
     /// the first; then added to the accumulator.
     Float8 { left: Format, right: Format, sum: Rule },
@@ -44,6 +46,9 @@ impl Arithmetic {
     pub fn multiply(&self, shape: Shape, a: &[u32], b: &[u32], c: &mut [u32]) {
         match *self {
             Arithmetic::Fused(rule) => multiply(&rule, shape, a, b, c),
+            Arithmetic::Mixed { left, right, sum } => {
+                mixed(sum, shape, [&elements(left, sum, a), &elements(right, sum, b)], c)
+            }
             Arithmetic::Float8 { left, right, sum } => float8(sum, shape, [&halves(left, a), &halves(right, b)], c),
             Arithmetic::Integer { left, right, saturate } => each(shape, a, b, c, |a, b, c| {
                 let products = a.iter().zip(b).map(|(a, b)| left.value(*a) * right.value(*b));
@@ -74,6 +79,23 @@ pub fn multiply_double(rounding: Rounding, shape: Shape, a: &[u64], b: &[u64], c
     each(shape, a, b, c, |a, b, c| {
         a.iter().zip(b).fold(c, |sum, (a, b)| double::fused_multiply_add(*a, *b, sum, rounding))
     });
+}
+
+fn mixed(sum: Rule, shape: Shape, [a, b]: [&[Element]; 2], c: &mut [u32]) {
+    for (place, c) in c.iter_mut().enumerate() {
+        let row = &a[place / shape.columns * shape.depth..][..shape.depth];
+        let column = &b[place % shape.columns * shape.depth..][..shape.depth];
+        for (a, b) in row.chunks_exact(sum.length).zip(column.chunks_exact(sum.length)) {
+            *c = sum.dot(a, b, *c);
+        }
+    }
+}
+
+/// With as many fraction bits as the rule expects. What counts is that the exponents stay, also those of subnormals.
+fn elements(format: Format, rule: Rule, bits: &[u32]) -> Vec<Element> {
+    let more = rule.operand.fraction_bits - format.fraction_bits;
+    let widened = bits.iter().map(|bits| format.decode(*bits));
+    widened.map(|element| Element { significand: element.significand << more, ..element }).collect()
 }
 
 fn float8(sum: Rule, shape: Shape, operands: [&[u32]; 2], c: &mut [u32]) {

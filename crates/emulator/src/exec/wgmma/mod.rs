@@ -1,0 +1,206 @@
+//! `wgmma`: a warpgroup multiplies matrices of which at least one lies in shared memory.
+//!
+//! Four warps issue a product together, and each computes its own 16 of the 64 rows. A product has two moments: when it
+//! is issued, its descriptors say what it reads ([`Issued`]); when it is carried out, any time until it is waited for, it
+//! reads shared memory and registers and writes its accumulators.
+
+mod arithmetic;
+mod descriptor;
+mod fragment;
+
+pub use descriptor::{Fault, PIECE};
+
+use super::layout::Layout;
+use super::product::shape;
+use crate::machine::{Decoder, Source, Values, Why};
+use crate::numerics::product::Arithmetic;
+use crate::numerics::tensor_core::Shape;
+use descriptor::{Descriptor, Major, Tile};
+use fragment::ROWS;
+use ptx::forms::Wgmma;
+use ptx::{Immediate, Instruction, Operand, RegisterId, Type};
+
+/// What a warpgroup is asked.
+pub enum Request {
+    Multiply(Box<Multiply>),
+    /// Orders the registers of products before and after.
+    Fence,
+    /// Ends a group of products.
+    Commit,
+    /// Until at most so many groups are on their way.
+    Wait(u32),
+}
+
+/// A product, as one warp of four sees it.
+pub struct Multiply {
+    arithmetic: Arithmetic,
+    /// Of the warp's part.
+    shape: Shape,
+    /// Of an element of A or B.
+    bits: u32,
+    /// What is flipped in every element of A, and of B.
+    signs: [u32; 2],
+    left: Left,
+    right: Matrix,
+    /// Where this is false, the accumulator counts as zero.
+    accumulate: Source,
+    accumulator: Layout,
+    destinations: Vec<Option<RegisterId>>,
+}
+
+enum Left {
+    Registers(Vec<Source>, Layout),
+    Shared(Matrix),
+}
+
+/// A matrix in shared memory.
+struct Matrix {
+    descriptor: Source,
+    major: Major,
+}
+
+/// What a product of one warp reads, known as soon as it is issued.
+#[derive(Clone, Debug)]
+pub struct Issued {
+    left: Option<Tile>,
+    right: Tile,
+    accumulate: bool,
+}
+
+pub fn decode(op: Wgmma, instruction: &Instruction, decoder: &Decoder) -> Result<Request, Why> {
+    Ok(match op {
+        Wgmma::Fence => Request::Fence,
+        Wgmma::Commit => Request::Commit,
+        Wgmma::WaitGroup => Request::Wait(integer(&instruction.operands[0])? as u32),
+        Wgmma::HalfShared
+        | Wgmma::HalfRegister
+        | Wgmma::HalfToHalfShared
+        | Wgmma::HalfToHalfRegister
+        | Wgmma::BrainShared
+        | Wgmma::BrainRegister
+        | Wgmma::Tensor32Shared
+        | Wgmma::Tensor32Register
+        | Wgmma::Float8Shared
+        | Wgmma::Float8Register
+        | Wgmma::Float8ToHalfShared
+        | Wgmma::Float8ToHalfRegister
+        | Wgmma::Integer8Shared
+        | Wgmma::Integer8Register
+        | Wgmma::BitsShared
+        | Wgmma::BitsRegister => Request::Multiply(Box::new(Multiply::decode(instruction, decoder)?)),
+    })
+}
+
+impl Multiply {
+    fn decode(instruction: &Instruction, decoder: &Decoder) -> Result<Multiply, Why> {
+        let types: Vec<Type> = instruction.types().collect();
+        let &[d, a, b] = types.as_slice() else { return Err("types of this number".into()) };
+        let arithmetic = arithmetic::arithmetic([d, a, b], instruction.has("satfinite")).ok_or("these types")?;
+        let [to, left, right, accumulate, tail @ ..] = instruction.operands.as_slice() else {
+            return Err("operands of this number".into());
+        };
+        let tail = tail.iter().map(integer).collect::<Result<Vec<i64>, Why>>()?;
+        let (scales, transposed) = tail.split_at(tail.len().min(2));
+        let flip = |index: usize, ty| if scales.get(index) == Some(&-1) { arithmetic::sign(ty) } else { 0 };
+        let shape = Shape { rows: ROWS, ..shape(instruction) };
+        let left = match left {
+            Operand::Vector(_) => {
+                Left::Registers(decoder.sources(left, Type::B32)?, fragment::left(shape.depth, a.bits()))
+            }
+            _ => Left::Shared(Matrix::decode(left, transposed.first(), decoder)?),
+        };
+        Ok(Multiply {
+            arithmetic,
+            shape,
+            bits: a.bits(),
+            signs: [flip(0, a), flip(1, b)],
+            left,
+            right: Matrix::decode(right, transposed.last(), decoder)?,
+            accumulate: decoder.source(accumulate, Type::Pred)?,
+            accumulator: fragment::accumulator(shape.columns, d.bits()),
+            destinations: decoder.destinations(to)?,
+        })
+    }
+
+    /// The accumulators, read and written in flight.
+    pub fn destinations(&self) -> &[Option<RegisterId>] {
+        &self.destinations
+    }
+
+    /// The registers of A, read in flight.
+    pub fn sources(&self) -> &[Source] {
+        match &self.left {
+            Left::Registers(sources, _) => sources,
+            Left::Shared(_) => &[],
+        }
+    }
+
+    /// What warp `quarter` of the warpgroup reads. `read` reads what all lanes of the warp hold.
+    pub fn issue(&self, quarter: usize, read: impl Fn(Source) -> Values) -> Result<Issued, Fault> {
+        let first = (quarter * ROWS) as u32;
+        let left = match &self.left {
+            Left::Registers(..) => None,
+            Left::Shared(matrix) => Some(matrix.tile("the descriptor of A", first..first + ROWS as u32, &read)?),
+        };
+        let right = self.right.tile("the descriptor of B", 0..self.shape.columns as u32, &read)?;
+        Ok(Issued { left, right, accumulate: uniform("scale-d", read(self.accumulate))? != 0 })
+    }
+
+    /// Carries the product out. The result has the values of each of the [`Multiply::destinations`].
+    pub fn execute(&self, issued: &Issued, shared: &[u8], read: impl Fn(Source) -> Values) -> Vec<Values> {
+        let mut a = match (&self.left, &issued.left) {
+            (Left::Registers(sources, layout), _) => layout.collect(|at| read(sources[at]), |bits| bits as u32),
+            (Left::Shared(_), tile) => tile.as_ref().map_or(vec![], |tile| tile.elements(shared, self.bits)),
+        };
+        let mut b = issued.right.elements(shared, self.bits);
+        for (matrix, sign) in [&mut a, &mut b].into_iter().zip(self.signs).filter(|(_, sign)| *sign != 0) {
+            matrix.iter_mut().for_each(|element| *element ^= sign);
+        }
+        let old = |at: usize| self.destinations[at].map_or([0; 32], |register| read(Source::Register(register)));
+        let mut c = match issued.accumulate {
+            true => self.accumulator.collect(old, |bits| bits as u32),
+            false => vec![0; self.accumulator.elements],
+        };
+        self.arithmetic.multiply(self.shape, &a, &b, &mut c);
+        (0..self.accumulator.registers()).map(|register| self.accumulator.spread(&c, register)).collect()
+    }
+}
+
+impl Matrix {
+    fn decode(descriptor: &Operand, transposed: Option<&i64>, decoder: &Decoder) -> Result<Matrix, Why> {
+        let major = if transposed == Some(&1) { Major::Lines } else { Major::Depth };
+        Ok(Matrix { descriptor: decoder.source(descriptor, Type::U64)?, major })
+    }
+
+    fn tile(
+        &self,
+        what: &'static str,
+        lines: std::ops::Range<u32>,
+        read: impl Fn(Source) -> Values,
+    ) -> Result<Tile, Fault> {
+        let descriptor = Descriptor::decode(uniform(what, read(self.descriptor))?)?;
+        Ok(Tile { descriptor, major: self.major, lines })
+    }
+}
+
+impl Issued {
+    /// First bytes of the pieces of shared memory that are read, of [`PIECE`] bytes each: those of A, then those of B.
+    pub fn pieces(&self) -> impl Iterator<Item = u32> {
+        self.left.iter().flat_map(Tile::pieces).chain(self.right.pieces())
+    }
+}
+
+fn uniform(what: &'static str, values: Values) -> Result<u64, Fault> {
+    let same = values.iter().all(|value| *value == values[0]);
+    if same { Ok(values[0]) } else { Err(Fault::Different { what }) }
+}
+
+fn integer(operand: &Operand) -> Result<i64, Why> {
+    match operand {
+        Operand::Immediate(Immediate::Integer(value)) => Ok(*value as i64),
+        _ => Err("an operand that is no integer".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
