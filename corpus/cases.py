@@ -371,6 +371,15 @@ def triton_gemm():
     case.write(['sm_90a'], [16384])
 
 
+ROLES = 'Every thread of the first warps stores what the roles do next, all the same value: still a race between warps.'
+
+
+def roles_store(case, place, *lines):
+    """The finding that Triton's warp specialisation gives where it tells the roles what to do."""
+    finding = f'error[race-shared]: both write 8 bytes of `global_smem`+{place}'
+    return case.finds('sm_90a', ROLES, *[(line, finding) for line in lines])
+
+
 def triton_tensor_maps():
     rows = [('tri_matmul_tma', 'tensor maps', [1, 2, 1], 128, 98328, (128, 256), (128, 128, 128)),
             ('tri_matmul_tma_ws', 'tensor maps and warp specialisation', [2, 1, 1], 384, 65632, (128, 64),
@@ -383,6 +392,8 @@ def triton_tensor_maps():
         case.writes('c', 'bf16', [m, n], expected, 4e-3, argument=False)
         for buffer, rows_of_box in zip('abc', boxes):
             case.map(buffer, [64, rows_of_box])
+        if name.endswith('_ws'):
+            roles_store(case, 65624, 128, 207)
         case.numbers('s32', 192).scratch().write(['sm_90a'])
     a, b = Drawn('bf16', [128, 192], 44), Drawn('bf16', [128, 192], 45)
     case = Case('tri_matmul_devtma', 'matrix product by Triton with tensor maps made on the device',
@@ -414,6 +425,7 @@ def triton_attention():
             replicated_store(case, 'sm_75', 16, *((6338, 6339) if causal else (6254, 6255)))
             for target in ('sm_80', 'sm_89'):
                 replicated_store(case, target, 8, 1225 if causal else 1129)
+            replicated_store(case, 'sm_90a', 8, 978 if causal else 882)
             case.numbers('s32', 80).numbers('f32', f32(0.125 * LOG2_E)).scratch().write(targets, shared)
 
 
@@ -425,6 +437,7 @@ def triton_attention_128():
                 [2, 1, 1], [256, 1, 1])
     case.reads('q', q).reads('k', k).reads('v', v).writes('o', 'bf16', [256, 128], output, 8e-3)
     case.writes('lse', 'f32', [256], lse, 1e-3).numbers('s32', 256).numbers('f32', f32(scale * LOG2_E))
+    replicated_store(case, 'sm_90a', 8, 1239)
     replicated_store(case, 'sm_80', 8, 1677).scratch().write(['sm_80', 'sm_90a'], [98304, 131072])
     rows = [('tri_fa_fwd_tma', 'tensor maps', [2, 1, 1], 256, 98336, 128),
             ('tri_fa_fwd_tma_ws', 'tensor maps and warp specialisation', [4, 1, 1], 384, 114832, 64)]
@@ -435,6 +448,8 @@ def triton_attention_128():
         case.writes('o', 'bf16', [256, 128], output, 8e-3, of='tri_fa_fwd_d128', argument=False)
         for buffer, rows_of_box in zip('qkvo', (queries, 64, 64, queries)):
             case.map(buffer, [64, rows_of_box])
+        if name.endswith('_ws'):
+            roles_store(case, 114824, 182, 342)
         case.numbers('s32', 256).numbers('f32', f32(scale * LOG2_E)).scratch().write(['sm_90a'])
 
 

@@ -66,6 +66,18 @@ impl Adversary {
         self.landing != Landing::Late
     }
 
+    /// Which of the operations in flight, if any, lands between two turns.
+    pub fn drifts(&mut self, flying: usize) -> Option<usize> {
+        let now = self.landing == Landing::Random && self.random.next().is_multiple_of(4);
+        let overdue = self.choices % PATIENCE == PATIENCE - 1;
+        (flying > 0 && (now || overdue)).then(|| (self.random.next() % flying as u64) as usize)
+    }
+
+    /// Does a wait give up at once, as the manual allows?
+    pub fn gives_up(&mut self) -> bool {
+        self.order == Order::Random && self.random.next().is_multiple_of(8)
+    }
+
     /// Does one copy land now?
     pub fn lands(&mut self) -> bool {
         self.landing == Landing::AtOnce || self.random.next().is_multiple_of(4)

@@ -48,6 +48,12 @@ impl Copies {
         groups.drain(..done).flatten().collect()
     }
 
+    /// All copies that a lane has started; their groups stay, empty.
+    pub fn take_lane(&mut self, warp: usize, lane: usize) -> Vec<Flight> {
+        let lane = &mut self.lanes[warp * 32 + lane];
+        lane.groups.iter_mut().chain([&mut lane.open]).flat_map(std::mem::take).collect()
+    }
+
     /// Takes the copies that `chosen` picks; their groups stay, emptier.
     pub fn take(&mut self, mut chosen: impl FnMut() -> bool) -> Vec<Flight> {
         let mut taken = vec![];

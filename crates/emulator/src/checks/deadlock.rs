@@ -11,6 +11,7 @@
 //! PTX ISA, "bar, barrier".
 
 use super::{Check, words};
+use crate::async_engines::Spot;
 use crate::exec::At;
 use crate::finding::Report;
 use crate::machine::{Block, State};
@@ -37,6 +38,11 @@ pub fn report(block: &mut Block) {
                 words::verb(absent.count_ones(), "does", "do")
             )
         }
+        State::Phase(spot) => format!("nobody can go on: {}", phase_sentence(block, spot)),
+        State::Products => {
+            let who = words::who(block, at.warp, at.mask);
+            format!("nobody can go on: another warp of the warpgroup of {who} does not commit its products")
+        }
         State::Ready | State::Joining => return,
     };
     let other = waiting.iter().find(|(other, _)| other.statement != at.statement);
@@ -58,7 +64,10 @@ fn waiting(block: &Block) -> Vec<(At, State)> {
         block.whereabouts(warp).map(move |(mask, statement, state)| (At { warp, fragment: 0, mask, statement }, state))
     };
     let all = (0..block.warps.len()).flat_map(of_warp);
-    all.filter(|(_, state)| matches!(state, State::Barrier(_) | State::Cluster | State::Gathering(_))).collect()
+    all.filter(|(_, state)| {
+        matches!(state, State::Barrier(_) | State::Cluster | State::Phase(_) | State::Products | State::Gathering(_))
+    })
+    .collect()
 }
 
 /// Who has come to a barrier, and where the others are.
@@ -92,6 +101,19 @@ fn cluster_sentence(block: &Block) -> String {
         }
         None => "the barrier of the cluster does not open".into(),
     }
+}
+
+/// What the open phase of an mbarrier still needs.
+fn phase_sentence(block: &Block, spot: Spot) -> String {
+    let place = block.shared_place(spot.0, spot.1 as u64);
+    let Some(barrier) = block.mbarriers.get(&spot) else { return format!("no barrier is initialised at {place}") };
+    let arrivals = words::counted(barrier.pending().into(), "arrival");
+    let bytes = match barrier.bytes() {
+        0 => String::new(),
+        some @ 1.. => format!(" and {}", words::bytes(some as u64)),
+        less => format!(", and {} came that nobody announced", words::bytes(less.unsigned_abs())),
+    };
+    format!("phase {} of the barrier at {place} still needs {arrivals}{bytes}", barrier.phase())
 }
 
 /// `range`: the first and the last statement that a warp executed of late.

@@ -5,10 +5,12 @@ pub mod barrier;
 pub mod deadlock;
 pub mod early_release;
 pub mod launch;
+pub mod mbarrier;
 pub mod missing_wait;
 pub mod out_of_bounds;
 pub mod race_shared;
 pub mod race_warp;
+pub mod tensor_map;
 pub mod trap;
 pub mod uninitialised_memory;
 
@@ -34,10 +36,12 @@ pub const ALL: &[&Check] = &[
     &deadlock::CHECK,
     &early_release::CHECK,
     &launch::CHECK,
+    &mbarrier::CHECK,
     &missing_wait::CHECK,
     &out_of_bounds::CHECK,
     &race_shared::CHECK,
     &race_warp::CHECK,
+    &tensor_map::CHECK,
     &trap::CHECK,
     &uninitialised_memory::CHECK,
 ];

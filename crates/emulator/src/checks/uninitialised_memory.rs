@@ -36,11 +36,14 @@ pub fn watch(block: &mut Block, at: At, access: &Access, accessed: &[Accessed; 3
 
 /// Each lane reads as many bytes as its size says.
 pub fn watch_copy(block: &mut Block, at: At, accessed: &[Accessed; 32], sizes: &[u32; 32]) {
-    for lane in lanes(at.mask) {
-        if let Some((place, bytes)) = block.first_unwritten(accessed[lane], sizes[lane] as usize) {
-            let read = Read { at: At { mask: 1 << lane, ..at }, bytes, count: 0 };
-            block.unwritten_reads.entry((at.statement, place)).or_insert(read).count += 1;
-        }
+    lanes(at.mask).for_each(|lane| watch_piece(block, at, lane, accessed[lane], sizes[lane] as usize));
+}
+
+/// One lane reads, itself or through a copy that it starts.
+pub fn watch_piece(block: &mut Block, at: At, lane: usize, place: Accessed, bytes: usize) {
+    if let Some((place, bytes)) = block.first_unwritten(place, bytes) {
+        let read = Read { at: At { mask: 1 << lane, ..at }, bytes, count: 0 };
+        block.unwritten_reads.entry((at.statement, place)).or_insert(read).count += 1;
     }
 }
 

@@ -11,7 +11,7 @@ pub fn decode(op: Fence, instruction: &Instruction) -> Result<Action, Why> {
         Fence::Barrier | Fence::Scope => Ok(Action::Fence(Semantics { release: true, acquire: true, blind: false })),
         Fence::OneWay => Ok(Action::Fence(semantics(instruction))),
         Fence::PhaseInit | Fence::Alias | Fence::Async | Fence::TensorMapRelease | Fence::TensorMapAcquire => {
-            Err(String::new())
+            Ok(Action::Nothing)
         }
     }
 }

@@ -7,6 +7,7 @@ mod async_copy;
 mod atomic;
 mod barrier;
 mod bits;
+mod bulk_copy;
 mod call;
 mod compare;
 mod control;
@@ -18,10 +19,12 @@ mod half;
 mod integer;
 mod layout;
 mod matrix;
+mod mbarrier;
 mod movement;
 mod packed;
 mod product;
 mod support;
+mod tensor_map;
 mod warp;
 mod wgmma;
 mod wmma;
@@ -29,10 +32,10 @@ mod wmma;
 pub use access::{Access, Accessed, shared_byte};
 pub use barrier::{Ballot, announce};
 pub use support::{executes, knows_special};
+pub use wgmma::{Issued, Multiply};
 
 use crate::happens_before::Semantics;
 use crate::machine::{Block, Decoder, Source, Values, Why};
-use ptx::forms::Launch;
 use ptx::{Instruction, Op, RegisterId};
 
 /// An instruction that computes each lane's result from that lane's operands alone: the one definition of its form.
@@ -106,6 +109,14 @@ pub enum Action {
     Copy(async_copy::Copying),
     Barrier(barrier::Meeting),
     ClusterBarrier(barrier::ClusterMeeting),
+    Phase(Box<mbarrier::Meeting>),
+    Bulk(bulk_copy::Bulk),
+    Wgmma(wgmma::Request),
+    TensorMap(tensor_map::Rewrite),
+    PendingCount {
+        destination: Option<RegisterId>,
+        state: Source,
+    },
     Control(control::Jump),
 }
 
@@ -124,6 +135,8 @@ pub struct At {
 pub enum Next {
     /// The following statement.
     Following,
+    /// The following statement, but others come first.
+    Pause,
     /// The action has set fragments and states itself.
     Done,
 }
@@ -151,9 +164,12 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
         Op::AsyncCopy(op) => async_copy::decode(op, instruction, decoder).map(Action::Copy),
         Op::Barrier(op) => barrier::decode(op, instruction, decoder),
         Op::Control(op) => control::decode(op, at, instruction, decoder).map(Action::Control),
-        // Time does not pass here, and nobody counts events.
-        Op::Launch(Launch::Sleep | Launch::CountEvent) => Ok(Action::Nothing),
-        Op::Wgmma(_) | Op::BulkCopy(_) | Op::TensorMap(_) | Op::Mbarrier(_) | Op::Launch(_) => Err(String::new()),
+        // Time does not pass here, nobody counts events or registers, and no other grid runs.
+        Op::Launch(_) => Ok(Action::Nothing),
+        Op::Mbarrier(op) => mbarrier::decode(op, instruction, decoder),
+        Op::BulkCopy(op) => bulk_copy::decode(op, instruction, decoder),
+        Op::TensorMap(op) => tensor_map::decode(op, instruction, decoder),
+        Op::Wgmma(op) => wgmma::decode(op, instruction, decoder).map(Action::Wgmma),
     }
 }
 
@@ -180,6 +196,11 @@ pub fn execute(block: &mut Block, at: At, action: &Action) -> Next {
         Action::Copy(copying) => async_copy::execute(block, at, copying),
         Action::Barrier(meeting) => barrier::execute(block, at, meeting),
         Action::ClusterBarrier(meeting) => barrier::execute_in_cluster(block, at, *meeting),
+        Action::Phase(meeting) => mbarrier::execute(block, at, meeting),
+        Action::PendingCount { destination, state } => mbarrier::count_pending(block, at, *destination, *state),
+        Action::Wgmma(request) => wgmma::execute(block, at, request),
+        Action::Bulk(bulk) => bulk_copy::execute(block, at, bulk),
+        Action::TensorMap(rewrite) => tensor_map::execute(block, at, rewrite),
         Action::Control(jump) => control::execute(block, at, jump),
     }
 }

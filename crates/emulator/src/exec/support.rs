@@ -1,6 +1,6 @@
 //! What of the table runs. The rest is known, and refused with its name.
 
-use ptx::forms::{AsyncCopy, Control, Fence, Float, Launch};
+use ptx::forms::{AsyncCopy, BulkCopy, Control, Float};
 use ptx::{Instruction, Op};
 
 /// Does the emulator execute this operation?
@@ -13,10 +13,16 @@ pub fn executes(op: Op) -> bool {
             AsyncCopy::Copy | AsyncCopy::CopyThroughL2 | AsyncCopy::Commit | AsyncCopy::WaitGroup | AsyncCopy::WaitAll
         ),
         Op::Control(op) => op != Control::Breakpoint,
-        Op::Integer(_) | Op::Half(_) | Op::Compare(_) | Op::Convert(_) | Op::Atomic(_) | Op::Barrier(_) => true,
-        Op::Fence(op) => matches!(op, Fence::Barrier | Fence::Scope | Fence::OneWay),
-        Op::Launch(op) => matches!(op, Launch::Sleep | Launch::CountEvent),
-        Op::Wgmma(_) | Op::BulkCopy(_) | Op::TensorMap(_) | Op::Mbarrier(_) => false,
+        Op::Integer(_) | Op::Half(_) | Op::Compare(_) | Op::Convert(_) | Op::Atomic(_) => true,
+        Op::Barrier(_) | Op::Mbarrier(_) | Op::TensorMap(_) | Op::Launch(_) | Op::Wgmma(_) | Op::Fence(_) => true,
+        Op::BulkCopy(op) => !matches!(
+            op,
+            BulkCopy::TensorLoadColumnsLocal
+                | BulkCopy::TensorLoadColumns
+                | BulkCopy::TensorStoreColumns
+                | BulkCopy::TensorReduceColumns
+                | BulkCopy::TensorPrefetchColumns
+        ),
     }
 }
 

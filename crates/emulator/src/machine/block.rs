@@ -4,7 +4,7 @@
 use super::meeting::{Barrier, ClusterBarrier};
 use super::program::{AddressSource, Program, Source};
 use super::{LaunchShape, State, Values, Warp};
-use crate::async_engines::{Copies, Flight};
+use crate::async_engines::{Copies, Flight, Flights, Mbarrier, Products, Spot};
 use crate::checks;
 use crate::checks::uninitialised_memory::UnwrittenReads;
 use crate::exec::{self, Accessed, At, Next};
@@ -35,6 +35,12 @@ pub struct Block<'a, 'k> {
     pub warps: Vec<Warp>,
     pub cluster_barrier: ClusterBarrier,
     pub copies: Copies,
+    pub mbarriers: BTreeMap<Spot, Mbarrier>,
+    pub flights: Flights,
+    /// By warp.
+    pub products: Vec<Products>,
+    /// How often in a row all waits have run out.
+    pub timeouts: u32,
     pub detector: Detector,
     pub findings: &'a mut Findings<'k>,
     /// Reads of bytes that nobody had written, until it is known whether they race.
@@ -77,7 +83,13 @@ impl Block<'_, '_> {
 
     /// The warp and fragment that run next, and for how many instructions; none if nobody can.
     fn choose(&mut self) -> Option<(usize, usize, u64)> {
-        let ready = self.ready();
+        if !self.flights.is_empty() {
+            self.drift();
+        }
+        let mut ready = self.ready();
+        while ready.is_empty() && !self.stopped && self.stir() {
+            ready = self.ready();
+        }
         if ready.is_empty() || self.stopped {
             return None;
         }
@@ -116,7 +128,7 @@ impl Block<'_, '_> {
         let mask = self.warps[warp].guarded(fragment, step.guard);
         self.warps[warp].steps += 1;
         let next = exec::execute(self, At { warp, fragment, mask, statement }, &step.action);
-        if next == Next::Following {
+        if matches!(next, Next::Following | Next::Pause) {
             self.warps[warp].fragments[fragment].next += 1;
         }
         self.settle(warp, fragment, next)
@@ -206,6 +218,9 @@ impl Block<'_, '_> {
     pub fn land_all(&mut self) {
         let landing = self.copies.take(|| true);
         landing.into_iter().for_each(|flight| self.land(flight));
+        while let Some(number) = self.flights.nth(0) {
+            self.arrive(number);
+        }
     }
 
     /// Where a fragment of this warp stands, for reports.

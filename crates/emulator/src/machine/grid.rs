@@ -2,7 +2,7 @@
 
 use super::block::Resident;
 use super::{Block, Program, Warp};
-use crate::async_engines::Copies;
+use crate::async_engines::{Copies, Products};
 use crate::checks;
 use crate::finding::Findings;
 use crate::happens_before::Detector;
@@ -47,6 +47,10 @@ pub fn run_grid(
             detector: Detector::new(&masks),
             blocks,
             cluster_barrier: Default::default(),
+            mbarriers: BTreeMap::new(),
+            flights: Default::default(),
+            products: masks.iter().map(|_| Products::default()).collect(),
+            timeouts: 0,
             findings,
             unwritten_reads: Default::default(),
             adversary: Adversary::new(options.seed, number),

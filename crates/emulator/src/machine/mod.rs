@@ -1,5 +1,6 @@
 //! The machine: a grid of clusters, clusters of blocks, blocks of warps, warps of 32 lanes with control flow of their own.
 
+mod asynchrony;
 mod block;
 mod call;
 mod flow;

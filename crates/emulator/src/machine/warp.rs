@@ -1,6 +1,7 @@
 //! A warp: registers of 32 lanes, and the fragments its lanes have split into.
 
 use super::{CallSite, Source, Values, lanes};
+use crate::async_engines::Spot;
 use crate::memory::LocalMemory;
 use ptx::RegisterId;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ pub struct Fragment {
     joins: Vec<usize>,
     /// Functions that run, the innermost last; the lanes of a fragment have come the same way.
     pub calls: Vec<Call>,
+    /// Its wait for a phase has run out.
+    pub expired: bool,
 }
 
 /// A function that runs.
@@ -34,6 +37,10 @@ pub enum State {
     Barrier(u32),
     /// At the barrier of the cluster.
     Cluster,
+    /// At the wait for a phase of an mbarrier.
+    Phase(Spot),
+    /// At the wait for products that other warps of the warpgroup have not committed.
+    Products,
     /// At an instruction that all lanes of a mask execute together.
     Gathering(u32),
 }
@@ -68,7 +75,7 @@ pub struct Warp {
 impl Warp {
     /// All lanes at the first step, each with an open frame of `frame` bytes.
     pub fn new(index: u32, live: u32, registers: usize, frame: u64) -> Warp {
-        let all = Fragment { mask: live, next: 0, state: State::Ready, joins: vec![], calls: vec![] };
+        let all = Fragment { mask: live, next: 0, state: State::Ready, joins: vec![], calls: vec![], expired: false };
         let mut local = LocalMemory::default();
         local.open(0, frame);
         let (local, registers) = (vec![local; 32], vec![[0; 32]; registers]);
@@ -205,7 +212,14 @@ impl Warp {
             self.joins.pop(); // Nobody waits there any more: a loop that parts again finds its place free.
         }
         if arrived != 0 {
-            self.fragments.push(Fragment { mask: arrived, next: place, state: State::Ready, joins, calls });
+            self.fragments.push(Fragment {
+                mask: arrived,
+                next: place,
+                state: State::Ready,
+                joins,
+                calls,
+                expired: false,
+            });
             let merged = self.fragments.len() - 1;
             self.arrive_at_join(merged);
         }

@@ -7,8 +7,10 @@
 mod arithmetic;
 mod descriptor;
 mod fragment;
+mod issue;
 
 pub use descriptor::{Fault, PIECE};
+pub use issue::execute;
 
 use super::layout::Layout;
 use super::product::shape;
@@ -19,10 +21,11 @@ use descriptor::{Descriptor, Major, Tile};
 use fragment::ROWS;
 use ptx::forms::Wgmma;
 use ptx::{Immediate, Instruction, Operand, RegisterId, Type};
+use std::sync::Arc;
 
 /// What a warpgroup is asked.
 pub enum Request {
-    Multiply(Box<Multiply>),
+    Multiply(Arc<Multiply>),
     /// Orders the registers of products before and after.
     Fence,
     /// Ends a group of products.
@@ -87,7 +90,7 @@ pub fn decode(op: Wgmma, instruction: &Instruction, decoder: &Decoder) -> Result
         | Wgmma::Integer8Shared
         | Wgmma::Integer8Register
         | Wgmma::BitsShared
-        | Wgmma::BitsRegister => Request::Multiply(Box::new(Multiply::decode(instruction, decoder)?)),
+        | Wgmma::BitsRegister => Request::Multiply(Arc::new(Multiply::decode(instruction, decoder)?)),
     })
 }
 

@@ -1,0 +1,310 @@
+//! Copies and reductions of whole tiles by the copy engine. Each active lane starts one; its bytes move when the
+//! adversary says so, and an mbarrier or the lane's bulk groups tell of it.
+
+use super::access::{Access, Accessed};
+use super::{Action, At, Next};
+use crate::async_engines::reduce::{self, Reduction};
+use crate::async_engines::tensor::Plan;
+use crate::async_engines::tensor_map::{BYTES as MAP_BYTES, Fault, TensorMap};
+use crate::async_engines::{Operation, Piece, Spot, Transfer};
+use crate::checks;
+use crate::happens_before::Kind;
+use crate::machine::{AddressSource, Block, Decoder, Source, Why, lanes};
+use ptx::forms::BulkCopy as Op;
+use ptx::{Immediate, Instruction, Operand, Space, Type};
+
+pub enum Bulk {
+    Start(Box<Start>),
+    Commit,
+    Wait {
+        pending: u32,
+        /// Only until the sources have been read.
+        reads: bool,
+    },
+}
+
+/// A copy that begins.
+pub struct Start {
+    route: Route,
+    /// In shared memory; of the two sides of a copy within the cluster, the target.
+    shared: AddressSource,
+    far: Far,
+    barrier: Option<AddressSource>,
+    /// Ranks of the blocks that a load fills.
+    multicast: Option<Source>,
+    change: Option<reduce::Operation>,
+    ty: Option<Type>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Route {
+    /// From global to shared memory.
+    Load,
+    /// From shared to global memory.
+    Store,
+    /// From shared memory to that of a block of the cluster.
+    Share,
+}
+
+/// The side that is not the target in shared memory.
+enum Far {
+    /// So many bytes at an address.
+    Line { address: AddressSource, bytes: Source },
+    /// A box of a tensor.
+    Box { map: AddressSource, coordinates: Vec<Source> },
+}
+
+pub fn decode(op: Op, instruction: &Instruction, decoder: &Decoder) -> Result<Action, Why> {
+    let operands = &instruction.operands;
+    let bulk = match op {
+        Op::Commit => Bulk::Commit,
+        Op::WaitGroup => Bulk::Wait { pending: number(&operands[0])?, reads: instruction.has("read") },
+        // There is no cache to fill.
+        Op::Prefetch | Op::TensorPrefetch => return Ok(Action::Nothing),
+        Op::LoadLocal | Op::Load | Op::TensorLoadLocal | Op::TensorLoad => {
+            Bulk::Start(Box::new(decode_load(instruction, decoder)?))
+        }
+        Op::Share | Op::ReduceShared | Op::ReduceSharedLong | Op::ReduceSharedCount | Op::ReduceSharedBits => {
+            Bulk::Start(Box::new(decode_share(instruction, decoder)?))
+        }
+        Op::Store | Op::Reduce | Op::ReduceHalf | Op::ReduceMinimumMaximum | Op::ReduceCount | Op::ReduceBits => {
+            Bulk::Start(Box::new(decode_store(instruction, decoder)?))
+        }
+        Op::TensorStore | Op::TensorReduce => Bulk::Start(Box::new(decode_store(instruction, decoder)?)),
+        Op::TensorLoadColumnsLocal
+        | Op::TensorLoadColumns
+        | Op::TensorStoreColumns
+        | Op::TensorReduceColumns
+        | Op::TensorPrefetchColumns => return Err("`.im2col`".into()),
+    };
+    Ok(Action::Bulk(bulk))
+}
+
+fn number(operand: &Operand) -> Result<u32, Why> {
+    match operand {
+        Operand::Immediate(Immediate::Integer(value)) => u32::try_from(*value).map_err(|_| "a negative count".into()),
+        _ => Err("a count that is not a constant".into()),
+    }
+}
+
+fn decode_load(instruction: &Instruction, decoder: &Decoder) -> Result<Start, Why> {
+    let operands = &instruction.operands;
+    let far = decode_far(&operands[1], operands.get(2), decoder)?;
+    let barrier = if matches!(far, Far::Box { .. }) { 2 } else { 3 };
+    let multicast = instruction.has("multicast::cluster").then(|| decoder.source(&operands[barrier + 1], Type::U16));
+    Ok(Start {
+        route: Route::Load,
+        shared: decoder.address(&operands[0])?,
+        far,
+        barrier: Some(decoder.address(&operands[barrier])?),
+        multicast: multicast.transpose()?,
+        change: None,
+        ty: None,
+    })
+}
+
+fn decode_share(instruction: &Instruction, decoder: &Decoder) -> Result<Start, Why> {
+    let operands = &instruction.operands;
+    Ok(Start {
+        route: Route::Share,
+        shared: decoder.address(&operands[0])?,
+        far: decode_far(&operands[1], operands.get(2), decoder)?,
+        barrier: Some(decoder.address(&operands[3])?),
+        multicast: None,
+        change: change(instruction),
+        ty: instruction.ty(),
+    })
+}
+
+fn decode_store(instruction: &Instruction, decoder: &Decoder) -> Result<Start, Why> {
+    let operands = &instruction.operands;
+    Ok(Start {
+        route: Route::Store,
+        shared: decoder.address(&operands[1])?,
+        far: decode_far(&operands[0], operands.get(2), decoder)?,
+        barrier: None,
+        multicast: None,
+        change: change(instruction),
+        ty: instruction.ty(),
+    })
+}
+
+fn decode_far(operand: &Operand, bytes: Option<&Operand>, decoder: &Decoder) -> Result<Far, Why> {
+    match (operand, bytes) {
+        (Operand::TensorAddress(map, coordinates), _) => Ok(Far::Box {
+            map: decoder.address(&Operand::Address(map.clone()))?,
+            coordinates: coordinates.iter().map(|one| decoder.source(one, Type::S32)).collect::<Result<_, _>>()?,
+        }),
+        (address, Some(bytes)) => {
+            Ok(Far::Line { address: decoder.address(address)?, bytes: decoder.source(bytes, Type::U32)? })
+        }
+        _ => Err("a size that is not there".into()),
+    }
+}
+
+/// What a reduction does.
+fn change(instruction: &Instruction) -> Option<reduce::Operation> {
+    let mnemonic = instruction.mnemonic();
+    let words = mnemonic.starts_with("cp.reduce").then(|| mnemonic.split('.'));
+    words.into_iter().flatten().find_map(reduce::Operation::named)
+}
+
+pub fn execute(block: &mut Block, at: At, bulk: &Bulk) -> Next {
+    match bulk {
+        _ if at.mask == 0 => {}
+        Bulk::Start(start) => start.execute(block, at),
+        Bulk::Commit => lanes(at.mask).for_each(|lane| block.flights.commit((at.warp, lane))),
+        Bulk::Wait { pending, reads } => {
+            for lane in lanes(at.mask) {
+                let older = block.flights.older((at.warp, lane), *pending, !reads);
+                older
+                    .into_iter()
+                    .for_each(|number| if *reads { block.read_early(number) } else { block.arrive(number) });
+            }
+        }
+    }
+    Next::Following
+}
+
+impl Start {
+    fn execute(&self, block: &mut Block, at: At) {
+        let lane_of = |mask: u32| At { mask, ..at };
+        for lane in lanes(at.mask) {
+            match self.transfers(block, at, lane) {
+                Ok(transfers) => {
+                    transfers.into_iter().for_each(|transfer| self.launch(block, lane_of(1 << lane), transfer))
+                }
+                Err(fault) => checks::tensor_map::report(block, lane_of(1 << lane), &fault),
+            }
+        }
+    }
+
+    /// What lane `lane` asks for: one transfer, or one for each block that a multicast fills.
+    fn transfers(&self, block: &mut Block, at: At, lane: usize) -> Result<Vec<Transfer>, Fault> {
+        let shared = block.addresses(at.warp, &self.shared)[lane];
+        let (home, offset) = block.cluster_place(at.warp, shared);
+        let barrier =
+            self.barrier.map(|address| block.cluster_place(at.warp, block.addresses(at.warp, &address)[lane]));
+        let ranks = match self.multicast {
+            Some(mask) => {
+                let mask = block.read(at.warp, mask)[lane];
+                (0..block.blocks.len()).filter(|rank| mask >> rank & 1 == 1).collect()
+            }
+            None => vec![home],
+        };
+        let cut = self.cut(block, at, lane, offset as u32)?;
+        let spot = |rank: usize| {
+            let (own, offset) = barrier?;
+            Some((if self.multicast.is_some() { rank } else { own }, offset as usize))
+        };
+        Ok(ranks.into_iter().map(|rank| cut.transfer(block, at, lane, rank, spot(rank))).collect())
+    }
+
+    /// Cuts the copy into runs that are consecutive on both sides.
+    fn cut(&self, block: &Block, at: At, lane: usize, shared: u32) -> Result<Cut, Fault> {
+        match &self.far {
+            Far::Line { address, bytes } => {
+                let (address, bytes) =
+                    (block.addresses(at.warp, address)[lane], block.read(at.warp, *bytes)[lane] as u32);
+                let reduction = match (self.change, self.ty) {
+                    (Some(change), Some(ty)) if self.route == Route::Share => Some(Reduction::shared(change, ty)?),
+                    (Some(change), Some(ty)) => Some(Reduction::global(change, ty)?),
+                    _ => None,
+                };
+                Ok(Cut { route: self.route, runs: vec![(address, shared, bytes)], fills: vec![], bytes, reduction })
+            }
+            Far::Box { map, coordinates } => {
+                let map = block.tensor_map(at.warp, lane, block.addresses(at.warp, map)[lane])?;
+                let coordinates: Vec<i32> =
+                    coordinates.iter().map(|source| block.read(at.warp, *source)[lane] as i32).collect();
+                let plan = Plan::new(&map, &coordinates, shared)?;
+                let fills = plan.fills.iter().map(|range| (range.start, plan.fill(range.len()))).collect();
+                let reduction = self.change.map(|change| Reduction::tensor(change, map.element)).transpose()?;
+                let runs = plan.moves.iter().map(|one| (one.global, one.shared, one.bytes)).collect();
+                Ok(Cut { route: self.route, runs, fills, bytes: plan.bytes, reduction })
+            }
+        }
+    }
+
+    fn launch(&self, block: &mut Block, at: At, transfer: Transfer) {
+        let lane = at.mask.trailing_zeros() as usize;
+        let grouped = self.route == Route::Store;
+        let number = block.depart(Operation::Transfer(Box::new(transfer)));
+        if grouped {
+            block.flights.join_group((at.warp, lane), number);
+        }
+    }
+}
+
+/// A copy in runs: where each lies on the far side and in shared memory, and how long it is.
+struct Cut {
+    route: Route,
+    runs: Vec<(u64, u32, u32)>,
+    /// What of shared memory is filled, and with what.
+    fills: Vec<(u32, Vec<u8>)>,
+    /// What the barrier is told.
+    bytes: u32,
+    reduction: Option<Reduction>,
+}
+
+impl Cut {
+    /// The copy with block `rank` as the side in shared memory; what lies outside of memory is reported and left out.
+    fn transfer(&self, block: &mut Block, at: At, lane: usize, rank: usize, spot: Option<Spot>) -> Transfer {
+        let mut transfer = Transfer { reduction: self.reduction, ..Transfer::default() };
+        transfer.signals.extend(spot.map(|spot| (spot, self.bytes)));
+        for (far, shared, bytes) in &self.runs {
+            let near = block.bulk_place(at, lane, Some(rank), u64::from(*shared), *bytes);
+            let far = match self.route {
+                Route::Share => {
+                    let (home, offset) = block.cluster_place(at.warp, *far);
+                    block.bulk_place(at, lane, Some(home), offset, *bytes)
+                }
+                _ => block.bulk_place(at, lane, None, *far, *bytes),
+            };
+            let (from, to) = if self.route == Route::Store { (near, far) } else { (far, near) };
+            if from != Accessed::Nothing && to != Accessed::Nothing {
+                checks::uninitialised_memory::watch_piece(block, at, lane, from, *bytes as usize);
+                block.mark_written(to, *bytes as usize);
+                transfer.pieces.push(Piece { from, to, bytes: *bytes as usize });
+            }
+        }
+        if self.route == Route::Load {
+            for (shared, bytes) in &self.fills {
+                let place = block.bulk_place(at, lane, Some(rank), u64::from(*shared), bytes.len() as u32);
+                block.mark_written(place, bytes.len());
+                transfer.fills.push((place, bytes.clone()));
+            }
+        }
+        transfer
+    }
+}
+
+impl Block<'_, '_> {
+    /// Where bytes are: at an offset in a block's shared memory, or at a global address.
+    fn bulk_place(&mut self, at: At, lane: usize, rank: Option<usize>, address: u64, bytes: u32) -> Accessed {
+        let space = if rank.is_some() { Space::Shared } else { Space::Global };
+        let found = match rank {
+            Some(rank) => {
+                let home = self.blocks.get(rank).and_then(|home| home.shared.find(address, bytes.into()));
+                home.map(|offset| Accessed::Shared { block: rank, offset })
+            }
+            None => {
+                let found = self.global.find(address, bytes.into()).ok();
+                found.map(|(allocation, offset)| Accessed::Global { allocation, offset })
+            }
+        };
+        found.unwrap_or_else(|| {
+            let access = Access { space: Some(space), kind: Kind::Read, bytes };
+            checks::out_of_bounds::report(self, at, &access, &[address; 32], 1 << lane);
+            Accessed::Nothing
+        })
+    }
+
+    /// The tensor map at a generic address.
+    fn tensor_map(&self, warp: usize, lane: usize, address: u64) -> Result<TensorMap, Fault> {
+        let access = Access { space: None, kind: Kind::Read, bytes: MAP_BYTES as u32 };
+        let place = self.locate((warp, lane), &access, address);
+        let object = std::array::from_fn(|byte| self.fetch(place, byte, 1) as u8);
+        TensorMap::decode(&object)
+    }
+}

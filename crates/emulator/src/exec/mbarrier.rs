@@ -1,0 +1,213 @@
+//! Barriers in shared memory with phases. Threads arrive and wait one by one; copies add the bytes that came.
+
+use super::access::{Access, Accessed};
+use super::{Action, At, Next};
+use crate::async_engines::{Effect, Mbarrier, Operation, Spot};
+use crate::checks;
+use crate::happens_before::Kind;
+use crate::machine::{AddressSource, Block, Decoder, Source, State, Values, Why, lanes};
+use ptx::forms::Mbarrier as Op;
+use ptx::{Instruction, RegisterId, Space, Type};
+
+/// Bytes of a barrier object.
+const BYTES: u32 = 8;
+
+pub struct Meeting {
+    /// None: generic addresses.
+    space: Option<Space>,
+    address: AddressSource,
+    step: Step,
+}
+
+enum Step {
+    Init {
+        count: Source,
+    },
+    Invalidate,
+    Expect {
+        bytes: Source,
+    },
+    Complete {
+        bytes: Source,
+    },
+    Arrive(Arrival),
+    /// `cp.async.mbarrier.arrive`: when the thread's copies have landed. `counted`: in the expected arrivals.
+    CopyArrive {
+        counted: bool,
+    },
+    Wait(Wait),
+}
+
+struct Arrival {
+    destination: Option<RegisterId>,
+    count: Source,
+    /// Bytes announced before the arrival.
+    bytes: Option<Source>,
+    drops: bool,
+}
+
+struct Wait {
+    destination: Option<RegisterId>,
+    until: Source,
+    /// `until` is a parity, not a state.
+    parity: bool,
+}
+
+pub fn decode(op: Op, instruction: &Instruction, decoder: &Decoder) -> Result<Action, Why> {
+    let operands = &instruction.operands;
+    let number = |index: usize| decoder.source(&operands[index], Type::U32);
+    let one = Source::Constant(1);
+    if op == Op::PendingCount {
+        let destination = decoder.destination(&operands[0])?;
+        return Ok(Action::PendingCount { destination, state: decoder.source(&operands[1], Type::U64)? });
+    }
+    let arrival = |count: Source, bytes: Option<Source>, drops: bool| -> Result<Step, Why> {
+        Ok(Step::Arrive(Arrival { destination: decoder.destination(&operands[0])?, count, bytes, drops }))
+    };
+    let wait = |parity: bool| -> Result<Step, Why> {
+        let ty = if parity { Type::U32 } else { Type::U64 };
+        let until = decoder.source(&operands[2], ty)?;
+        Ok(Step::Wait(Wait { destination: decoder.destination(&operands[0])?, until, parity }))
+    };
+    let (place, step) = match op {
+        Op::Init => (0, Step::Init { count: number(1)? }),
+        Op::Invalidate => (0, Step::Invalidate),
+        Op::ExpectBytes => (0, Step::Expect { bytes: number(1)? }),
+        Op::CompleteBytes => (0, Step::Complete { bytes: number(1)? }),
+        Op::CopyArrive => (0, Step::CopyArrive { counted: instruction.has("noinc") }),
+        Op::Arrive => (1, arrival(one, None, false)?),
+        Op::ArriveCount | Op::ArriveNoComplete => (1, arrival(number(2)?, None, false)?),
+        Op::ArriveRemote => (1, arrival(if operands.len() > 2 { number(2)? } else { one }, None, false)?),
+        Op::ArriveExpect | Op::ArriveExpectRemote => (1, arrival(one, Some(number(2)?), false)?),
+        Op::ArriveDrop => (1, arrival(one, None, true)?),
+        Op::ArriveDropCount | Op::ArriveDropNoComplete => (1, arrival(number(2)?, None, true)?),
+        Op::ArriveDropRemote => (1, arrival(if operands.len() > 2 { number(2)? } else { one }, None, true)?),
+        Op::ArriveDropExpect => (1, arrival(one, Some(number(2)?), true)?),
+        Op::TestWait | Op::TryWait => (1, wait(false)?),
+        Op::TestWaitParity | Op::TryWaitParity => (1, wait(true)?),
+        Op::PendingCount => return Err("a state that is not there".into()),
+    };
+    Ok(Action::Phase(Box::new(Meeting {
+        space: instruction.space(),
+        address: decoder.address(&operands[place])?,
+        step,
+    })))
+}
+
+pub fn count_pending(block: &mut Block, at: At, destination: Option<RegisterId>, state: Source) -> Next {
+    let values = block.read(at.warp, state).map(|state| Mbarrier::pending_of(state).into());
+    block.warps[at.warp].write(destination, at.mask, &values);
+    Next::Following
+}
+
+pub fn execute(block: &mut Block, at: At, meeting: &Meeting) -> Next {
+    if at.mask == 0 {
+        return Next::Following;
+    }
+    let addresses = block.addresses(at.warp, &meeting.address);
+    let access = Access { space: meeting.space, kind: Kind::Atomic, bytes: BYTES };
+    let mut spots = [None; 32];
+    for lane in lanes(at.mask) {
+        spots[lane] = match block.locate((at.warp, lane), &access, addresses[lane]) {
+            Accessed::Shared { block, offset } => Some((block, offset)),
+            _ => {
+                checks::out_of_bounds::report(block, at, &access, &addresses, 1 << lane);
+                None
+            }
+        };
+    }
+    match &meeting.step {
+        Step::Wait(wait) => wait.execute(block, at, &spots),
+        step => {
+            step.execute(block, at, &spots);
+            Next::Following
+        }
+    }
+}
+
+impl Step {
+    /// Lane by lane, in the order of their numbers.
+    fn execute(&self, block: &mut Block, at: At, spots: &[Option<Spot>; 32]) {
+        let values = |block: &Block, source: &Source| block.read(at.warp, *source);
+        match self {
+            Step::Init { count } => {
+                let counts = values(block, count);
+                each(at, spots, |lane, spot| block.start_phases((at, lane), spot, counts[lane] as u32));
+            }
+            Step::Invalidate => each(at, spots, |lane, spot| block.end_phases((at, lane), spot)),
+            Step::Expect { bytes } => {
+                let bytes = values(block, bytes);
+                each(at, spots, |lane, spot| {
+                    block.phase_step((at, lane), spot, |barrier| {
+                        barrier.expect(bytes[lane] as u32);
+                        Effect::Open
+                    });
+                });
+            }
+            Step::Complete { bytes } => {
+                let bytes = values(block, bytes);
+                each(at, spots, |lane, spot| {
+                    block.phase_step((at, lane), spot, |barrier| barrier.complete(bytes[lane] as u32));
+                });
+            }
+            Step::Arrive(arrival) => arrival.execute(block, at, spots),
+            Step::CopyArrive { counted } => each(at, spots, |lane, spot| {
+                if !counted {
+                    block.phase_step((at, lane), spot, |barrier| {
+                        barrier.raise();
+                        Effect::Open
+                    });
+                }
+                block.depart(Operation::Signal { warp: at.warp, lane, spot });
+            }),
+            Step::Wait(_) => {}
+        }
+    }
+}
+
+fn each(at: At, spots: &[Option<Spot>; 32], mut step: impl FnMut(usize, Spot)) {
+    lanes(at.mask).for_each(|lane| spots[lane].into_iter().for_each(|spot| step(lane, spot)));
+}
+
+impl Arrival {
+    fn execute(&self, block: &mut Block, at: At, spots: &[Option<Spot>; 32]) {
+        let counts = block.read(at.warp, self.count);
+        let bytes = self.bytes.map(|source| block.read(at.warp, source));
+        let mut states: Values = [0; 32];
+        each(at, spots, |lane, spot| {
+            states[lane] = block.mbarriers.get(&spot).map_or(0, Mbarrier::state);
+            block.phase_step((at, lane), spot, |barrier| {
+                bytes.iter().for_each(|bytes| barrier.expect(bytes[lane] as u32));
+                let count = counts[lane] as u32;
+                if self.drops { barrier.drop_out(count) } else { barrier.arrive(count) }
+            });
+        });
+        block.warps[at.warp].write(self.destination, at.mask, &states);
+    }
+}
+
+impl Wait {
+    /// Lanes whose phase is open wait, unless the adversary lets the instruction give up.
+    fn execute(&self, block: &mut Block, at: At, spots: &[Option<Spot>; 32]) -> Next {
+        let until = block.read(at.warp, self.until);
+        let passed = |lane: &usize| {
+            let barrier = spots[*lane].and_then(|spot| block.mbarriers.get(&spot));
+            barrier.is_none_or(|barrier| match self.parity {
+                true => barrier.has_passed_parity(until[*lane]),
+                false => barrier.has_passed(until[*lane]),
+            })
+        };
+        let through = lanes(at.mask).filter(passed).fold(0, |mask, lane| mask | 1 << lane);
+        let late = (at.mask & !through).trailing_zeros() as usize;
+        let expired = std::mem::take(&mut block.warps[at.warp].fragments[at.fragment].expired);
+        if through != at.mask && !expired && !block.adversary.gives_up() {
+            if let Some(spot) = spots[late] {
+                block.warps[at.warp].fragments[at.fragment].state = State::Phase(spot);
+                return Next::Done;
+            }
+        }
+        let values = std::array::from_fn(|lane| u64::from(through >> lane & 1));
+        block.warps[at.warp].write(self.destination, at.mask, &values);
+        if through == at.mask { Next::Following } else { Next::Pause }
+    }
+}

@@ -1,0 +1,158 @@
+//! What completes later: the phases of mbarriers, and operations in flight.
+
+use super::{Block, State};
+use crate::async_engines::{Effect, Mbarrier, Number, Operation, Piece, Spot, Transfer};
+use crate::checks;
+use crate::exec::{Accessed, At};
+
+/// So often in a row everybody's waits may run out without anything happening before nobody is said to go on.
+const PATIENCE: u32 = 4;
+
+impl Block<'_, '_> {
+    /// `mbarrier.init` by a lane.
+    pub fn start_phases(&mut self, by: (At, usize), spot: Spot, count: u32) {
+        // Initialising what nobody has used yet once more does no harm, and Triton does it.
+        if let Some(old) = self.mbarriers.get(&spot).copied().filter(|old| !old.is_fresh()) {
+            checks::mbarrier::report_second_init(self, by, spot, &old);
+        }
+        self.mark_written(Accessed::Shared { block: spot.0, offset: spot.1 }, 8);
+        self.mbarriers.insert(spot, Mbarrier::new(count));
+    }
+
+    /// `mbarrier.inval` by a lane.
+    pub fn end_phases(&mut self, by: (At, usize), spot: Spot) {
+        if self.mbarriers.remove(&spot).is_none() {
+            checks::mbarrier::report_no_barrier(self, by, spot);
+        }
+    }
+
+    /// Something happens at a barrier, by the hand of a lane.
+    pub fn phase_step(&mut self, by: (At, usize), spot: Spot, step: impl FnOnce(&mut Mbarrier) -> Effect) {
+        let Some(barrier) = self.mbarriers.get_mut(&spot) else {
+            return checks::mbarrier::report_no_barrier(self, by, spot);
+        };
+        let effect = step(barrier);
+        if effect == Effect::TooMany {
+            checks::mbarrier::report_too_many(self, by, spot);
+        }
+        self.phase_effect(spot, effect);
+    }
+
+    /// Whoever waits for the phase looks again.
+    fn phase_effect(&mut self, spot: Spot, effect: Effect) {
+        if effect == Effect::Completed {
+            self.timeouts = 0;
+            self.warps.iter_mut().for_each(|warp| warp.wake(|state| state == State::Phase(spot)));
+        }
+    }
+
+    /// An operation starts; it lands when the adversary says so.
+    pub fn depart(&mut self, operation: Operation) -> Number {
+        let number = self.flights.start(operation);
+        if self.adversary.lands_early() && self.adversary.lands() {
+            self.arrive(number);
+        }
+        number
+    }
+
+    /// Between two turns the adversary may let an operation land.
+    pub fn drift(&mut self) {
+        if let Some(place) = self.adversary.drifts(self.flights.len()) {
+            let number = self.flights.nth(place);
+            number.into_iter().for_each(|number| self.arrive(number));
+        }
+    }
+
+    /// Nobody can run: an operation lands, or waits run out. False if that has been of no use.
+    pub fn stir(&mut self) -> bool {
+        if let Some(number) = self.flights.nth(0) {
+            self.timeouts = 0;
+            self.arrive(number);
+            return true;
+        }
+        self.timeouts += 1;
+        self.timeouts <= PATIENCE && self.expire()
+    }
+
+    /// Lets those who wait for a phase give up. False if nobody does.
+    fn expire(&mut self) -> bool {
+        let mut any = false;
+        for fragment in self.warps.iter_mut().flat_map(|warp| &mut warp.fragments) {
+            if matches!(fragment.state, State::Phase(_)) {
+                (fragment.state, fragment.expired, any) = (State::Ready, true, true);
+            }
+        }
+        any
+    }
+
+    /// An operation lands: its bytes move, and its barriers are told.
+    pub fn arrive(&mut self, number: Number) {
+        match self.flights.take(number) {
+            Some(Operation::Transfer(mut transfer)) => {
+                self.read_sources(&mut transfer);
+                self.write_targets(&transfer);
+                transfer.signals.iter().for_each(|(spot, bytes)| self.signal(*spot, |one| one.complete(*bytes)));
+            }
+            Some(Operation::Signal { warp, lane, spot }) => {
+                let landing = self.copies.take_lane(warp, lane);
+                landing.into_iter().for_each(|flight| self.land(flight));
+                self.signal(spot, |one| one.arrive(1));
+            }
+            None => {}
+        }
+    }
+
+    /// The engine tells a barrier; one that is gone hears nothing.
+    fn signal(&mut self, spot: Spot, step: impl FnOnce(&mut Mbarrier) -> Effect) {
+        if let Some(barrier) = self.mbarriers.get_mut(&spot) {
+            let effect = step(barrier);
+            self.phase_effect(spot, effect);
+        }
+    }
+
+    /// The sources of an operation are read, and may be overwritten.
+    pub fn read_early(&mut self, number: Number) {
+        if let Some(Operation::Transfer(mut transfer)) = self.flights.take(number) {
+            self.read_sources(&mut transfer);
+            self.flights.put_back(number, Operation::Transfer(transfer));
+        }
+    }
+
+    fn read_sources(&self, transfer: &mut Transfer) {
+        if transfer.read.is_none() {
+            let read = |piece: &Piece| self.bytes_at(piece.from, piece.bytes).to_vec();
+            transfer.read = Some(transfer.pieces.iter().map(read).collect());
+        }
+    }
+
+    fn write_targets(&mut self, transfer: &Transfer) {
+        let data = transfer.read.iter().flatten();
+        for (piece, data) in transfer.pieces.iter().zip(data) {
+            match transfer.reduction {
+                Some(reduction) => {
+                    let mut target = self.bytes_at(piece.to, piece.bytes).to_vec();
+                    reduction.apply(&mut target, data);
+                    self.set_bytes(piece.to, &target);
+                }
+                None => self.set_bytes(piece.to, data),
+            }
+        }
+        transfer.fills.iter().for_each(|(place, bytes)| self.set_bytes(*place, bytes));
+    }
+
+    fn bytes_at(&self, place: Accessed, bytes: usize) -> &[u8] {
+        match place {
+            Accessed::Global { allocation, offset } => &self.global.bytes(allocation).data()[offset..offset + bytes],
+            Accessed::Shared { block, offset } => &self.blocks[block].shared.bytes.data()[offset..offset + bytes],
+            _ => &[],
+        }
+    }
+
+    fn set_bytes(&mut self, place: Accessed, bytes: &[u8]) {
+        match place {
+            Accessed::Global { allocation, offset } => self.global.bytes_mut(allocation).write_all(offset, bytes),
+            Accessed::Shared { block, offset } => self.blocks[block].shared.bytes.write_all(offset, bytes),
+            _ => {}
+        }
+    }
+}
