@@ -43,7 +43,7 @@ impl Products {
     /// The products of all but the `pending` youngest groups; they are carried out now.
     pub fn complete(&mut self, pending: u32) -> Vec<Product> {
         let over = self.groups.len().saturating_sub(pending as usize);
-        let until = self.groups.drain(..over).last().unwrap_or(self.done);
+        let until = self.groups.drain(..over).next_back().unwrap_or(self.done);
         let count = until.saturating_sub(self.done);
         (0..count).map_while(|_| self.take()).collect()
     }

@@ -200,11 +200,10 @@ impl Wait {
         let through = lanes(at.mask).filter(passed).fold(0, |mask, lane| mask | 1 << lane);
         let late = (at.mask & !through).trailing_zeros() as usize;
         let expired = std::mem::take(&mut block.warps[at.warp].fragments[at.fragment].expired);
-        if through != at.mask && !expired && !block.adversary.gives_up() {
-            if let Some(spot) = spots[late] {
-                block.warps[at.warp].fragments[at.fragment].state = State::Phase(spot);
-                return Next::Done;
-            }
+        let waits = through != at.mask && !expired && !block.adversary.gives_up();
+        if let Some(spot) = spots.get(late).copied().flatten().filter(|_| waits) {
+            block.warps[at.warp].fragments[at.fragment].state = State::Phase(spot);
+            return Next::Done;
         }
         let values = std::array::from_fn(|lane| u64::from(through >> lane & 1));
         block.warps[at.warp].write(self.destination, at.mask, &values);

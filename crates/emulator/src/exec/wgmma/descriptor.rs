@@ -119,7 +119,7 @@ impl Descriptor {
     fn exchange(&self, offset: u32) -> u32 {
         let address = self.start + offset;
         let row = (address >> 7).wrapping_sub(self.base);
-        address ^ (row & self.last_piece()) * PIECE
+        address ^ ((row & self.last_piece()) * PIECE)
     }
 }
 
