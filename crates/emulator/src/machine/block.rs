@@ -12,6 +12,7 @@ use crate::finding::{Actor, Findings, Place};
 use crate::happens_before::{Detector, Lanes};
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::scheduler::Adversary;
+use launch::backend::Engine;
 use std::collections::BTreeMap;
 
 /// At the end of the instruction budget so many instructions are watched, to tell which loop does not end.
@@ -44,6 +45,9 @@ pub struct Block<'a, 'k> {
     pub misused_barrier: bool,
     /// A trap: nothing runs any more.
     pub stopped: bool,
+    /// Whether reads of unwritten bytes are looked for; the detector knows for itself.
+    pub checks: bool,
+    pub engine: Engine,
 }
 
 impl Block<'_, '_> {

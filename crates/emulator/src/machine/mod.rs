@@ -6,6 +6,7 @@ mod flow;
 mod grid;
 mod meeting;
 mod program;
+mod registers;
 mod special;
 mod warp;
 
