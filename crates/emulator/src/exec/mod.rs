@@ -17,6 +17,7 @@ mod float;
 mod half;
 mod integer;
 mod layout;
+mod lower;
 mod matrix;
 mod movement;
 mod packed;
@@ -28,6 +29,7 @@ mod wmma;
 
 pub use access::{Access, Accessed, shared_byte};
 pub use barrier::{Ballot, announce};
+pub use lower::lower;
 pub use support::{executes, knows_special};
 
 use crate::happens_before::Semantics;
@@ -48,7 +50,7 @@ pub enum Lanewise {
 }
 
 impl Lanewise {
-    fn evaluate(self, operands: [u64; 3]) -> u64 {
+    pub fn evaluate(self, operands: [u64; 3]) -> u64 {
         match self {
             Lanewise::Integer(lane) => lane.evaluate(operands),
             Lanewise::Float(lane) => lane.evaluate(operands),

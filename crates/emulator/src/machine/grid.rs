@@ -8,6 +8,7 @@ use crate::finding::Findings;
 use crate::happens_before::Detector;
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::scheduler::Adversary;
+use crate::simd::Level;
 use std::collections::BTreeMap;
 
 /// What a launch says about itself.
@@ -55,6 +56,7 @@ pub fn run_grid(
             stopped: false,
             checks: options.checks,
             engine: options.engine,
+            level: Level::best(),
         };
         left -= cluster.run(program, left, options.instruction_budget);
         checks::report_faults(&mut cluster);

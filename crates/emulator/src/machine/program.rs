@@ -5,6 +5,7 @@ use super::flow::Flow;
 use super::registers::Layout;
 use crate::exec::{self, Action, Compute, Lanewise};
 use crate::memory::{SharedMemory, Variables};
+use crate::simd::Code;
 use ptx::{Address, AddressBase, Function, FunctionKind, Immediate, Instruction, Module, Operand, Parameter};
 use ptx::{RegisterId, Space, Statement, Symbol, Type};
 use std::sync::Arc;
@@ -17,6 +18,8 @@ pub struct Program {
     pub units: Vec<Unit>,
     /// Registers of all functions together, and constants.
     pub layout: Arc<Layout>,
+    /// What whole-warp kernels do of the steps.
+    pub code: Code,
 }
 
 pub struct Step {
@@ -65,7 +68,7 @@ impl Program {
         let mut layout = Layout::default();
         let functions = units.iter().map(|unit| &module.functions[unit.function]);
         functions.flat_map(|function| &function.registers).for_each(|register| layout.push(register.ty));
-        let mut program = Program { steps: vec![], layout: Arc::default(), units };
+        let mut program = Program { steps: vec![], layout: Arc::default(), code: Code::default(), units };
         for unit in &program.units {
             let function = &module.functions[unit.function];
             let flow = Flow::new(function);
@@ -75,6 +78,7 @@ impl Program {
             }
             program.steps.push(Step { guard: None, action: exec::end() });
         }
+        program.code = exec::lower(&program.steps, &mut layout);
         program.layout = Arc::new(layout);
         Ok(program)
     }

@@ -57,12 +57,37 @@ impl Layout {
 
     /// The chunk of a constant.
     pub fn constant(&mut self, value: u32) -> u32 {
-        if let Some((chunk, _)) = self.constants.iter().find(|(_, known)| *known == value) {
-            return *chunk;
+        let known = self.constants.iter().find(|(_, known)| *known == value).map(|(chunk, _)| *chunk);
+        known.unwrap_or_else(|| self.add_constant(value))
+    }
+
+    /// The first of the two chunks of a constant of 64 bits.
+    pub fn wide_constant(&mut self, value: u64) -> u32 {
+        let (low, high) = (value as u32, (value >> 32) as u32);
+        let known = self.constants.windows(2).find(|pair| {
+            let [first, second] = [pair[0], pair[1]];
+            (first.1, second) == (low, (first.0 + 1, high))
+        });
+        match known.map(|pair| pair[0].0) {
+            Some(chunk) => chunk,
+            None => {
+                let chunk = self.add_constant(low);
+                self.add_constant(high);
+                chunk
+            }
         }
+    }
+
+    fn add_constant(&mut self, value: u32) -> u32 {
         self.constants.push((self.chunks, value));
         self.chunks += 1;
         self.chunks - 1
+    }
+
+    /// Chunks and predicates of a register file. One chunk more than there are registers: whoever reads a pair may begin
+    /// at the last.
+    pub fn sizes(&self) -> (usize, usize) {
+        (self.chunks as usize + 1, self.predicates as usize)
     }
 }
 
@@ -76,11 +101,12 @@ pub struct Registers {
 
 impl Registers {
     pub fn new(layout: &Arc<Layout>) -> Registers {
-        let mut chunks = vec![Chunk::ZERO; layout.chunks as usize];
+        let (chunks, predicates) = layout.sizes();
+        let mut chunks = vec![Chunk::ZERO; chunks];
         for (chunk, value) in &layout.constants {
             chunks[*chunk as usize] = Chunk([*value; 32]);
         }
-        Registers { chunks, predicates: vec![0; layout.predicates as usize], layout: layout.clone() }
+        Registers { chunks, predicates: vec![0; predicates], layout: layout.clone() }
     }
 
     pub fn read(&self, register: RegisterId) -> Values {

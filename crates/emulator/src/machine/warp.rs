@@ -182,6 +182,13 @@ impl Warp {
         Some(site)
     }
 
+    /// The step where a fragment must stop, since others wait there for it; none is `u32::MAX`.
+    pub fn stop(&self, fragment: usize) -> u32 {
+        let Fragment { joins, calls, .. } = &self.fragments[fragment];
+        let join = joins.last().map(|join| &self.joins[*join]).filter(|join| join.calls.len() == calls.len());
+        join.map_or(u32::MAX, |join| join.place)
+    }
+
     /// Parks a fragment that has reached its meeting point, and merges those that have all come.
     pub fn arrive_at_join(&mut self, fragment: usize) {
         let Some(&join) = self.fragments[fragment].joins.last() else { return };
