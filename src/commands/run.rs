@@ -53,7 +53,7 @@ struct Shown {
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let kernel = arguments.input.kernel()?;
     super::check_module(&kernel)?;
-    let options = Options { seed: arguments.seed, instruction_budget: arguments.budget };
+    let options = Options { seed: arguments.seed, instruction_budget: arguments.budget, ..Options::default() };
     match arguments.backend {
         BackendName::Emulator => on(&emulator::Emulator, &kernel, arguments, &options),
         BackendName::Cuda => on(&cuda::Cuda::open(0)?, &kernel, arguments, &options),

@@ -65,10 +65,11 @@ impl Backend for Emulator {
         let spots = loaded.kernel.recipe.launches.iter().map(|launch| launch.spot.0);
         for (launch, written) in loaded.resolved.launches.iter().zip(spots) {
             let start = Instant::now();
-            let launched = device.launch(&loaded.kernel, (launch, written), &mut findings, options)?;
+            let executed = device.launch(&loaded.kernel, (launch, written), &mut findings, options)?;
+            run.instructions += executed.unwrap_or_default();
             run.times.push(start.elapsed());
             let entry = loaded.kernel.entry(launch)?;
-            run.witness.extend(launched.then(|| Witness::of(&entry.name, launch)));
+            run.witness.extend(executed.map(|_| Witness::of(&entry.name, launch)));
         }
         device.copy_back(memory);
         run.outputs = memory.changes_since(&before);
@@ -117,14 +118,15 @@ impl Device {
         Device { global, addresses, elements, variables }
     }
 
-    /// True if the launch happened; a launch that the target would refuse is a finding, where it is written.
+    /// How many instructions warps executed; none if the launch did not happen. A launch that the target would refuse is
+    /// a finding, where it is written.
     fn launch(
         &mut self,
         kernel: &Kernel,
         (launch, written): (&resolved::Launch, Option<usize>),
         findings: &mut Findings,
         options: &Options,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<u64>, Error> {
         let function = kernel.entry(launch)?;
         let index = kernel.module().functions.iter().position(|one| std::ptr::eq(one, function)).unwrap_or(0);
         findings.enter(index);
@@ -140,16 +142,14 @@ impl Device {
         if let Some(report) = checks::launch::check(kernel.module(), function, &shape, written) {
             findings.add(report);
             if !checks::launch::can_run(kernel.module(), function, &shape) {
-                return Ok(false);
+                return Ok(None);
             }
         }
         let program = decode(kernel, function, launch, &self.variables)?;
-        findings.lay_out(program.layout());
+        findings.lay_out(program.places());
         let shared = SharedMemory::new(kernel.module(), function, launch.shared);
-        for _ in 0..launch.repeat {
-            run_grid(&program, &shape, &shared, &mut self.global, findings, options);
-        }
-        Ok(true)
+        let run = |_| run_grid(&program, &shape, &shared, &mut self.global, findings, options);
+        Ok(Some((0..launch.repeat).map(run).sum()))
     }
 
     fn copy_back(self, memory: &mut Memory) {

@@ -46,6 +46,7 @@ pub mod numerics;
 pub mod report;
 mod sanitize;
 mod scheduler;
+mod simd;
 
 pub use backend::{Emulator, Error, Loaded, executes};
 pub use machine::Unsupported;

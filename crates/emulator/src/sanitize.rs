@@ -24,7 +24,7 @@ pub fn sanitize(kernel: &Kernel, seeds: &[u64], data_seed: u64, budget: u64) -> 
     let memory = Memory::new(loaded.resolved(), data_seed)?;
     let run = |seed: &u64| {
         let mut memory = memory.clone();
-        let options = Options { seed: *seed, instruction_budget: budget };
+        let options = Options { seed: *seed, instruction_budget: budget, ..Options::default() };
         let run = Emulator.run(&mut Emulator.load(kernel)?, &mut memory, &options)?;
         Ok((*seed, run, memory))
     };

@@ -58,12 +58,26 @@ pub struct Options {
     pub seed: u64,
     /// An emulator stops after so many instructions of one launch.
     pub instruction_budget: u64,
+    /// An emulator looks for races and for reads of bytes that nobody wrote.
+    pub checks: bool,
+    /// How an emulator computes.
+    pub engine: Engine,
+}
+
+/// How an emulator computes: the results are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Engine {
+    /// Whole warps at once where it can.
+    #[default]
+    Warps,
+    /// Lane by lane, as each instruction is defined: slow, and what the other engine is held against.
+    Lanes,
 }
 
 impl Default for Options {
     fn default() -> Options {
         // A hundred times what the largest built-in witness needs, and under a minute for an endless loop.
-        Options { seed: 0, instruction_budget: 100_000_000 }
+        Options { seed: 0, instruction_budget: 100_000_000, checks: true, engine: Engine::Warps }
     }
 }
 
@@ -78,6 +92,8 @@ pub struct Run {
     pub times: Vec<Duration>,
     /// The launches that the backend saw happen.
     pub witness: Vec<Witness>,
+    /// Instructions that warps executed, all launches together; zero where nobody counts.
+    pub instructions: u64,
 }
 
 /// A buffer that a run changed: the hashes say from what to what.

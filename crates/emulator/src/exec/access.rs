@@ -143,7 +143,7 @@ impl Block<'_, '_> {
         if outside != 0 {
             checks::out_of_bounds::report(self, at, access, addresses, outside);
         }
-        if matches!(access.kind, Kind::Read | Kind::StrongRead | Kind::Atomic) {
+        if self.checks && matches!(access.kind, Kind::Read | Kind::StrongRead | Kind::Atomic) {
             checks::uninitialised_memory::watch(self, at, access, accessed);
         }
     }

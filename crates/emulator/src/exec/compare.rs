@@ -1,8 +1,10 @@
 //! Comparing and selecting.
 
+use super::lower::Chosen;
 use super::{Compute, Lanewise};
 use crate::machine::{Decoder, Why, truncate};
 use crate::numerics::{arithmetic, half};
+use crate::simd::{Kernel, combine};
 use ptx::forms::Compare;
 use ptx::{Instruction, Type};
 use std::cmp::Ordering;
@@ -71,6 +73,69 @@ impl Lane {
             Compare::MaskHalves => self.mask_halves(a, b, Type::F16),
             Compare::MaskBrain16s => self.mask_halves(a, b, Type::Bf16),
         }
+    }
+
+    /// The whole-warp kernel that computes the same; `wide`: the result is.
+    pub fn kernel(self, wide: bool) -> Option<Chosen> {
+        match self.op {
+            Compare::Select if wide => return Some(Chosen::new(Kernel::WideSelect)),
+            Compare::Select => return Some(Chosen::new(Kernel::Select)),
+            Compare::SetPredicate | Compare::SetCombined => {}
+            _ => return None,
+        }
+        let operation = match self.combine {
+            Some("and") => combine::AND,
+            Some("or") => combine::OR,
+            Some(_) => combine::XOR,
+            None => 0,
+        };
+        let chosen = if self.ty == Type::F32 { self.kernel_of_floats()? } else { self.kernel_of_integers()? };
+        Some(Chosen { extra: chosen.extra | operation, ..chosen })
+    }
+
+    fn kernel_of_integers(self) -> Option<Chosen> {
+        let [equal, less, less_or_equal] = match (self.ty.bits(), self.ty.is_signed()) {
+            (32, true) => [Kernel::Equal, Kernel::LessSigned, Kernel::LessOrEqualSigned],
+            (32, false) => [Kernel::Equal, Kernel::LessUnsigned, Kernel::LessOrEqualUnsigned],
+            (64, true) => [Kernel::WideEqual, Kernel::WideLessSigned, Kernel::WideLessOrEqualSigned],
+            (64, false) if self.ty != Type::F64 => {
+                [Kernel::WideEqual, Kernel::WideLessUnsigned, Kernel::WideLessOrEqualUnsigned]
+            }
+            _ => return None,
+        };
+        let (kernel, extra, swapped) = match self.relation {
+            _ if self.ty.is_float() || self.ty.is_packed() => return None,
+            "eq" => (equal, 0, false),
+            "ne" => (equal, combine::NEGATE, false),
+            "lt" | "lo" => (less, 0, false),
+            "le" | "ls" => (less_or_equal, 0, false),
+            "gt" | "hi" => (less, 0, true),
+            "ge" | "hs" => (less_or_equal, 0, true),
+            _ => return None,
+        };
+        Some(Chosen { kernel, extra, swapped })
+    }
+
+    /// A relation that holds of NaN, too, is the opposite one negated.
+    fn kernel_of_floats(self) -> Option<Chosen> {
+        let [equal, less, less_or_equal] = match self.flush {
+            false => [Kernel::FloatEqual, Kernel::FloatLess, Kernel::FloatLessOrEqual],
+            true => [Kernel::FloatEqualFlush, Kernel::FloatLessFlush, Kernel::FloatLessOrEqualFlush],
+        };
+        let (kernel, extra, swapped) = match self.relation {
+            "eq" => (equal, 0, false),
+            "neu" => (equal, combine::NEGATE, false),
+            "lt" => (less, 0, false),
+            "le" => (less_or_equal, 0, false),
+            "gt" => (less, 0, true),
+            "ge" => (less_or_equal, 0, true),
+            "ltu" => (less_or_equal, combine::NEGATE, true),
+            "leu" => (less, combine::NEGATE, true),
+            "gtu" => (less_or_equal, combine::NEGATE, false),
+            "geu" => (less, combine::NEGATE, false),
+            _ => return None,
+        };
+        Some(Chosen { kernel, extra, swapped })
     }
 
     /// What `set` gives where the relation holds: one of a float, all ones of an integer.

@@ -1,5 +1,6 @@
 //! Conversions between types.
 
+use super::lower::Chosen;
 use super::{Compute, Lanewise};
 use crate::machine::{Decoder, Why, truncate};
 use crate::numerics::arithmetic::{self, Mode};
@@ -7,6 +8,7 @@ use crate::numerics::convert::{self, Integers};
 use crate::numerics::double::Exact;
 use crate::numerics::format::{Format, Rounding};
 use crate::numerics::half::on_halves;
+use crate::simd::Kernel;
 use ptx::forms::Convert;
 use ptx::{Instruction, Operand, Type};
 
@@ -107,6 +109,56 @@ impl Lane {
             Convert::WidenFrom8 => self.widened_bytes(a as u16),
             Convert::Pack | Convert::PackBytes => self.pack(x, y, c as u32),
         }
+    }
+
+    /// The whole-warp kernel that computes the same.
+    pub fn kernel(self) -> Option<Chosen> {
+        let (nearest, single) = (self.rounding() == Rounding::Nearest, self.from == Type::F32);
+        let plain = !self.saturate && !self.relu;
+        let kernel = match self.op {
+            Convert::Integer => return self.kernel_of_integers(),
+            _ if !plain => return None,
+            Convert::Widen => Kernel::FromHalf,
+            Convert::WidenBrain16 => Kernel::FromBrain16,
+            Convert::Narrow | Convert::NarrowHalf | Convert::NarrowHalfFlushed if nearest && single => Kernel::ToHalf,
+            Convert::NarrowBrain16 if nearest && single => Kernel::ToBrain16,
+            Convert::NarrowPair if nearest && self.to == Type::F16x2 => Kernel::ToHalves,
+            Convert::NarrowPair if nearest && self.to == Type::Bf16x2 => Kernel::ToBrain16s,
+            Convert::ToFloat if nearest && self.from == Type::S32 => Kernel::SignedToFloat,
+            Convert::ToFloat if nearest && self.from == Type::U32 => Kernel::UnsignedToFloat,
+            Convert::ToInteger if single && self.to == Type::S32 => match self.rounding() {
+                Rounding::Zero => Kernel::FloatToSigned,
+                Rounding::Nearest => Kernel::FloatToSignedNearest,
+                _ => return None,
+            },
+            Convert::ToInteger if single && self.to == Type::U32 && self.rounding() == Rounding::Zero => {
+                Kernel::FloatToUnsigned
+            }
+            _ => return None,
+        };
+        Some(Chosen::new(kernel))
+    }
+
+    fn kernel_of_integers(self) -> Option<Chosen> {
+        let (from, to) = (self.from.bits(), self.to.bits());
+        if to == 64 {
+            return Some(Chosen::new(match (from, self.from.is_signed()) {
+                (64, _) => Kernel::WideCopy,
+                (32, true) => Kernel::WidenSigned,
+                (32, false) => Kernel::WidenUnsigned,
+                _ => return None,
+            }));
+        }
+        if self.width > 32 {
+            return None;
+        }
+        if from >= 32 && to == 32 && self.width == 32 {
+            return Some(Chosen::new(Kernel::Copy));
+        }
+        let unused = |bits: u32| 32 - bits.min(32);
+        let signs = u32::from(self.from.is_signed()) << 30 | u32::from(self.to.is_signed()) << 31;
+        let extra = signs | unused(self.width) << 10 | unused(to) << 5 | unused(from);
+        Some(Chosen { extra, ..Chosen::new(Kernel::Extend) })
     }
 
     fn rounding(self) -> Rounding {

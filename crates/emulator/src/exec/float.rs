@@ -1,11 +1,13 @@
 //! f32 and f64 arithmetic, to the bit of an H200.
 
 use super::convert::rounding;
+use super::lower::Chosen;
 use super::{Compute, Lanewise};
 use crate::machine::{Decoder, Why};
 use crate::numerics::arithmetic::{self, Mode, NanOperand};
 use crate::numerics::format::Rounding;
 use crate::numerics::{double, special};
+use crate::simd::Kernel;
 use ptx::forms::Float;
 use ptx::{Instruction, Type};
 use std::num::FpCategory;
@@ -74,6 +76,34 @@ impl Lane {
             Float::SquareRootDouble => double::square_root(a, rounding),
             _ => u64::from(self.single(operands.map(|value| value as u32))),
         }
+    }
+
+    /// The whole-warp kernel that computes the same.
+    pub fn kernel(self) -> Option<Chosen> {
+        let plain = self.mode.rounding == Rounding::Nearest && !self.saturate && !self.product_sign;
+        let (keep, flush) = (self.nan == NanOperand::Kept, self.mode.flush);
+        let by_flush = |kept, flushed| if flush { flushed } else { kept };
+        let kernel = match self.op {
+            _ if !plain => return None,
+            Float::Add => by_flush(Kernel::FloatAdd, Kernel::FloatAddFlush),
+            Float::Subtract => by_flush(Kernel::FloatSubtract, Kernel::FloatSubtractFlush),
+            Float::Multiply => by_flush(Kernel::FloatMultiply, Kernel::FloatMultiplyFlush),
+            Float::FusedMultiplyAdd | Float::MultiplyAdd => by_flush(Kernel::FloatFuse, Kernel::FloatFuseFlush),
+            Float::Minimum | Float::Maximum if keep && flush => return None,
+            Float::Minimum if keep => Kernel::FloatMinimumKeep,
+            Float::Minimum => by_flush(Kernel::FloatMinimum, Kernel::FloatMinimumFlush),
+            Float::Maximum if keep => Kernel::FloatMaximumKeep,
+            Float::Maximum => by_flush(Kernel::FloatMaximum, Kernel::FloatMaximumFlush),
+            Float::Negate => by_flush(Kernel::FloatNegate, Kernel::FloatNegateFlush),
+            Float::Absolute => by_flush(Kernel::FloatAbsolute, Kernel::FloatAbsoluteFlush),
+            Float::PowerOfTwo => by_flush(Kernel::Exponential, Kernel::ExponentialFlush),
+            Float::LogarithmOfTwo => by_flush(Kernel::Logarithm, Kernel::LogarithmFlush),
+            Float::Reciprocal => by_flush(Kernel::Reciprocal, Kernel::ReciprocalFlush),
+            Float::SquareRootApproximate => by_flush(Kernel::SquareRoot, Kernel::SquareRootFlush),
+            Float::ReciprocalRoot => by_flush(Kernel::ReciprocalRoot, Kernel::ReciprocalRootFlush),
+            _ => return None,
+        };
+        Some(Chosen::new(kernel))
     }
 
     fn single(self, [a, b, c]: [u32; 3]) -> u32 {

@@ -1,9 +1,11 @@
 //! f16 and bf16 arithmetic, one or two to a register.
 
+use super::lower::Chosen;
 use super::{Compute, Lanewise};
 use crate::machine::{Decoder, Why};
 use crate::numerics::arithmetic::{self, NanOperand};
 use crate::numerics::half::{self, Bound, Mode};
+use crate::simd::Kernel;
 use ptx::forms::Half;
 use ptx::{Instruction, Type};
 
@@ -42,6 +44,19 @@ impl Lane {
             return u64::from(half::on_halves(operands.map(|bits| bits as u32), |halves| self.one(halves)));
         }
         u64::from(self.one(operands.map(|bits| bits as u16)))
+    }
+
+    /// The whole-warp kernel that computes the same.
+    pub fn kernel(self) -> Option<Chosen> {
+        let plain = self.mode.bound == Bound::None && !self.mode.flush && self.mode.format == Mode::F16.format;
+        let kernel = match self.op {
+            _ if !plain || !self.packed => return None,
+            Half::Add => Kernel::HalvesAdd,
+            Half::Subtract => Kernel::HalvesSubtract,
+            Half::Multiply => Kernel::HalvesMultiply,
+            _ => return None,
+        };
+        Some(Chosen::new(kernel))
     }
 
     fn one(self, [a, b, c]: [u16; 3]) -> u16 {

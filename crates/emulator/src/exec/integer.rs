@@ -1,9 +1,11 @@
 //! Integer and bit arithmetic.
 
 use super::bits::{self, Excess, Selection};
+use super::lower::Chosen;
 use super::packed::{self, After, Bytes};
 use super::{Compute, Lanewise};
 use crate::machine::{Decoder, Why, truncate};
+use crate::simd::Kernel;
 use ptx::forms::Integer;
 use ptx::{Immediate, Instruction, Operand, Type};
 
@@ -119,6 +121,83 @@ impl Lane {
             _ => i128::from(self.word(a as u32, b as u32, c as u32)),
         };
         truncate(result as u64, bits)
+    }
+
+    /// The whole-warp kernel that computes the same.
+    pub fn kernel(self) -> Option<Chosen> {
+        let kernel = match self.ty.bits() {
+            1 => self.kernel_of_predicates()?,
+            32 => self.kernel_of_words()?,
+            64 => self.kernel_of_pairs()?,
+            _ => return None,
+        };
+        let extra = if let Variant::Table(table) = self.variant { table.into() } else { 0 };
+        Some(Chosen { extra, ..Chosen::new(kernel) })
+    }
+
+    fn kernel_of_predicates(self) -> Option<Kernel> {
+        Some(match self.op {
+            Integer::And => Kernel::PredicateAnd,
+            Integer::Or => Kernel::PredicateOr,
+            Integer::Xor => Kernel::PredicateXor,
+            Integer::Not => Kernel::PredicateNot,
+            _ => return None,
+        })
+    }
+
+    fn kernel_of_words(self) -> Option<Kernel> {
+        let signed = self.ty.is_signed();
+        let by_sign = |of_signed, of_unsigned| if signed { of_signed } else { of_unsigned };
+        Some(match (self.op, self.variant) {
+            (Integer::Add, _) => Kernel::Add,
+            (Integer::Subtract, _) => Kernel::Subtract,
+            (Integer::MultiplyLow, _) => Kernel::MultiplyLow,
+            (Integer::MultiplyHigh, _) => by_sign(Kernel::MultiplyHighSigned, Kernel::MultiplyHighUnsigned),
+            (Integer::MultiplyWide, _) => by_sign(Kernel::MultiplyWideSigned, Kernel::MultiplyWideUnsigned),
+            (Integer::MultiplyAddLow, _) => Kernel::MultiplyAddLow,
+            (Integer::MultiplyAddWide, _) => by_sign(Kernel::MultiplyAddWideSigned, Kernel::MultiplyAddWideUnsigned),
+            (Integer::Divide, _) => by_sign(Kernel::DivideSigned, Kernel::DivideUnsigned),
+            (Integer::Remainder, _) => by_sign(Kernel::RemainderSigned, Kernel::RemainderUnsigned),
+            (Integer::Minimum, _) => by_sign(Kernel::MinimumSigned, Kernel::MinimumUnsigned),
+            (Integer::Maximum, _) => by_sign(Kernel::MaximumSigned, Kernel::MaximumUnsigned),
+            (Integer::Negate, _) => Kernel::Negate,
+            (Integer::Absolute, _) => Kernel::Absolute,
+            (Integer::And, _) => Kernel::And,
+            (Integer::Or, _) => Kernel::Or,
+            (Integer::Xor, _) => Kernel::Xor,
+            (Integer::Not, _) => Kernel::Not,
+            (Integer::ShiftLeft, _) => Kernel::ShiftLeft,
+            (Integer::ShiftRight, _) => by_sign(Kernel::ShiftRightSigned, Kernel::ShiftRightUnsigned),
+            (Integer::BitFieldExtract, _) => by_sign(Kernel::ExtractSigned, Kernel::ExtractUnsigned),
+            (Integer::CountOnes, _) => Kernel::CountOnes,
+            (Integer::CountLeadingZeros, _) => Kernel::CountLeadingZeros,
+            (Integer::ReverseBits, _) => Kernel::ReverseBits,
+            (Integer::LogicOfThree, Variant::Table(_)) => Kernel::LogicOfThree,
+            (Integer::Permute, Variant::Select(Selection::General)) => Kernel::Permute,
+            (Integer::FunnelShift, Variant::Shift { left, excess }) => match (left, excess) {
+                (true, Excess::Clamp) => Kernel::FunnelLeftClamp,
+                (true, Excess::Wrap) => Kernel::FunnelLeftWrap,
+                (false, Excess::Clamp) => Kernel::FunnelRightClamp,
+                (false, Excess::Wrap) => Kernel::FunnelRightWrap,
+            },
+            _ => return None,
+        })
+    }
+
+    fn kernel_of_pairs(self) -> Option<Kernel> {
+        Some(match self.op {
+            Integer::Add => Kernel::WideAdd,
+            Integer::Subtract => Kernel::WideSubtract,
+            Integer::And => Kernel::WideAnd,
+            Integer::Or => Kernel::WideOr,
+            Integer::Xor => Kernel::WideXor,
+            Integer::ShiftLeft => Kernel::WideShiftLeft,
+            Integer::ShiftRight if self.ty.is_signed() => Kernel::WideShiftRightSigned,
+            Integer::ShiftRight => Kernel::WideShiftRightUnsigned,
+            Integer::MultiplyLow => Kernel::WideMultiplyLow,
+            Integer::MultiplyAddLow => Kernel::WideMultiplyAddLow,
+            _ => return None,
+        })
     }
 
     fn is_other(self) -> bool {

@@ -18,6 +18,7 @@ mod float;
 mod half;
 mod integer;
 mod layout;
+mod lower;
 mod matrix;
 mod mbarrier;
 mod movement;
@@ -31,6 +32,7 @@ mod wmma;
 
 pub use access::{Access, Accessed, shared_byte};
 pub use barrier::{Ballot, announce};
+pub use lower::lower;
 pub use support::{executes, knows_special};
 pub use wgmma::{Issued, Multiply};
 
@@ -51,7 +53,7 @@ pub enum Lanewise {
 }
 
 impl Lanewise {
-    fn evaluate(self, operands: [u64; 3]) -> u64 {
+    pub fn evaluate(self, operands: [u64; 3]) -> u64 {
         match self {
             Lanewise::Integer(lane) => lane.evaluate(operands),
             Lanewise::Float(lane) => lane.evaluate(operands),

@@ -5,6 +5,7 @@ use super::{Action, At, Lanewise, Next, fence};
 use crate::happens_before::{Kind, Semantics};
 use crate::machine::{AddressSource, Block, Decoder, Source, Values, Why, lanes, truncate};
 use crate::memory::{LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, SharedMemory};
+use crate::simd::Kernel;
 use ptx::forms::Movement;
 use ptx::{Instruction, Operand, RegisterId, Space, Type};
 
@@ -61,6 +62,54 @@ pub enum Transfer {
         source: Source,
         by: u64,
     },
+}
+
+/// The destinations of a move, of which most have one.
+type Destinations = (Option<RegisterId>, Option<RegisterId>);
+
+impl Transfer {
+    /// What a move between registers writes, and where.
+    pub fn moved(&self, read: &dyn Fn(&Source) -> Values) -> Vec<(Option<RegisterId>, Values)> {
+        match self {
+            Transfer::Pack { destination, parts, bits } => {
+                let parts: Vec<Values> = parts.iter().map(read).collect();
+                let join =
+                    |lane: usize| parts.iter().rev().fold(0, |value, part| value << bits | truncate(part[lane], *bits));
+                vec![(*destination, std::array::from_fn(join))]
+            }
+            Transfer::Unpack { destinations, source, bits } => {
+                let values = read(source);
+                let part = |index: u32| values.map(|value| truncate(value >> (index * bits), *bits));
+                destinations.iter().zip(0..).map(|(destination, index)| (*destination, part(index))).collect()
+            }
+            Transfer::Shift { destination, source, by } => {
+                vec![(*destination, read(source).map(|value| value.wrapping_add(*by)))]
+            }
+            _ => vec![],
+        }
+    }
+
+    /// The whole-warp kernel of a move between registers, with what it moves.
+    pub fn kernel(&self) -> Option<(Kernel, Destinations, [Source; 3])> {
+        let zero = Source::Constant(0);
+        Some(match self {
+            Transfer::Pack { destination, parts, bits } => match (parts.as_slice(), bits) {
+                ([low, high], 32) => (Kernel::WideJoin, (*destination, None), [*low, *high, zero]),
+                ([low, high], 16) => (Kernel::PackHalves, (*destination, None), [*low, *high, zero]),
+                _ => return None,
+            },
+            Transfer::Unpack { destinations, source, bits } => match (destinations.as_slice(), bits) {
+                ([low, high], 32) => (Kernel::WideSplit, (*low, *high), [*source, zero, zero]),
+                ([low, None], 16) => (Kernel::LowHalf, (*low, None), [*source, zero, zero]),
+                ([None, high], 16) => (Kernel::HighHalf, (*high, None), [*source, zero, zero]),
+                _ => return None,
+            },
+            Transfer::Shift { destination, source, by } => {
+                (Kernel::WideAdd, (*destination, None), [*source, Source::Constant(*by), zero])
+            }
+            _ => return None,
+        })
+    }
 }
 
 /// One element of a load or store: its type, and how wide its register is.
@@ -219,18 +268,10 @@ pub fn execute(block: &mut Block, at: At, transfer: &Transfer) -> Next {
         Transfer::Store { access, semantics, address, sources, element } => {
             store(block, at, (access, *semantics), address, sources, *element);
         }
-        Transfer::Pack { destination, parts, bits } => {
-            let parts: Vec<Values> = parts.iter().map(|part| block.read(at.warp, *part)).collect();
-            let join =
-                |lane: usize| parts.iter().rev().fold(0, |value, part| value << bits | truncate(part[lane], *bits));
-            block.warps[at.warp].write(*destination, at.mask, &std::array::from_fn(join));
-        }
-        Transfer::Unpack { destinations, source, bits } => {
-            let values = block.read(at.warp, *source);
-            for (index, destination) in destinations.iter().enumerate() {
-                let part = values.map(|value| truncate(value >> (index as u32 * bits), *bits));
-                block.warps[at.warp].write(*destination, at.mask, &part);
-            }
+        Transfer::Pack { .. } | Transfer::Unpack { .. } | Transfer::Shift { .. } => {
+            let results = transfer.moved(&|source| block.read(at.warp, *source));
+            let warp = &mut block.warps[at.warp];
+            results.iter().for_each(|(destination, values)| warp.write(*destination, at.mask, values));
         }
         Transfer::Ask { destination, source, space, cluster } => {
             let own = |address: u64| *cluster || block.is_own(at.warp, address);
@@ -250,10 +291,6 @@ pub fn execute(block: &mut Block, at: At, transfer: &Transfer) -> Next {
         Transfer::Rank { destination, address, window } => {
             let rank = |address: u64| block.cluster_place(at.warp, address.wrapping_sub(*window)).0 as u64;
             let values = block.addresses(at.warp, address).map(rank);
-            block.warps[at.warp].write(*destination, at.mask, &values);
-        }
-        Transfer::Shift { destination, source, by } => {
-            let values = block.read(at.warp, *source).map(|value| value.wrapping_add(*by));
             block.warps[at.warp].write(*destination, at.mask, &values);
         }
     }

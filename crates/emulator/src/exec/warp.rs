@@ -3,6 +3,7 @@
 use super::{At, Next};
 use crate::happens_before::{Lanes, Site};
 use crate::machine::{Block, Decoder, Source, Values, Why, lanes};
+use crate::simd::Permutation;
 use ptx::forms::Warp;
 use ptx::{Instruction, Operand, RegisterId, Type};
 
@@ -120,6 +121,16 @@ fn groups_of_one_instruction(members: &Values, here: u32, live: u32) -> Option<V
 }
 
 impl Exchange {
+    /// Destination, source and permutation of a shuffle by a constant among all lanes.
+    pub fn permutation(&self) -> Option<(Option<RegisterId>, Source, Permutation)> {
+        let Kind::Shuffle(mode) = self.kind else { return None };
+        let [source, Source::Constant(amount), Source::Constant(clamp)] = self.sources[..] else { return None };
+        let all = matches!(self.members, Some(Source::Constant(members)) if members as u32 == u32::MAX);
+        let from: [(usize, bool); 32] = std::array::from_fn(|lane| mode.source(lane, amount as u32, clamp as u32));
+        let permutation = Permutation { from: from.map(|(lane, _)| lane as u32) };
+        (all && self.in_range.is_none()).then_some((self.destination, source, permutation))
+    }
+
     /// All lanes of `mask` are here.
     fn perform(&self, block: &mut Block, at: At, mask: u32) {
         let operands: Vec<Values> = self.sources.iter().map(|source| block.read(at.warp, *source)).collect();

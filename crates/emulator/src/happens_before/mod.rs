@@ -108,6 +108,8 @@ pub struct Detector {
     awaited: Vec<report::Awaited>,
     /// What strong writes have published.
     words: Words,
+    /// Looks away: accesses and barriers cost nothing, and nothing is found.
+    idle: bool,
 }
 
 impl Detector {
@@ -123,7 +125,13 @@ impl Detector {
             unpublished: Vec::new(),
             awaited: Vec::new(),
             words: Words::default(),
+            idle: false,
         }
+    }
+
+    /// The same, but a detector that does not watch finds nothing.
+    pub fn watching(lanes: &[u32], watches: bool) -> Detector {
+        Detector { idle: !watches, ..Detector::new(lanes) }
     }
 
     /// The warp, and those of the lanes that have not exited.
@@ -135,6 +143,9 @@ impl Detector {
 
     /// A load, store or atomic of `bytes` bytes per lane; `ldmatrix` is 16 bytes by each lane that gives an address.
     pub fn access(&mut self, at: Lanes, site: Site, kind: Kind, space: Space, addresses: &[u64; 32], bytes: u32) {
+        if self.idle {
+            return;
+        }
         self.forget_hits();
         let (warp, _) = self.warp(at);
         let (row, time) = (warp.lanes_row(), warp.time);
@@ -153,6 +164,9 @@ impl Detector {
         to: &[u64; 32],
         bytes: u32,
     ) {
+        if self.idle {
+            return;
+        }
         self.forget_hits();
         let (read, write) = self.start_copy(at, site);
         let mut rest = at.mask;
@@ -208,6 +222,9 @@ impl Detector {
 
     /// Lanes arrive at a CTA barrier, whether they wait (`bar.sync`, `bar.red`) or not (`bar.arrive`).
     pub fn barrier_arrive(&mut self, at: Lanes, site: Site, id: u32) {
+        if self.idle {
+            return;
+        }
         let warp = &mut self.warps[at.warp as usize];
         let mask = at.mask & warp.live;
         let barrier = self.barriers.entry(id).or_default();
@@ -218,6 +235,9 @@ impl Detector {
 
     /// The barrier's generation is complete: those who waited since their arrival go on, the next generation begins.
     pub fn barrier_complete(&mut self, id: u32, waiters: &[Lanes]) {
+        if self.idle {
+            return;
+        }
         let barrier = self.barriers.entry(id).or_default();
         barrier.generation += 1;
         if let Some(view) = std::mem::take(&mut barrier.arrived).finish() {

@@ -90,6 +90,9 @@ impl Detector {
         addresses: &[u64; 32],
         bytes: u32,
     ) {
+        if self.idle {
+            return;
+        }
         let mask = self.warp(at).1;
         if semantics.release {
             let warp = &mut self.warps[at.warp as usize];

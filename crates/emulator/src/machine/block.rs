@@ -7,11 +7,13 @@ use super::{LaunchShape, State, Values, Warp};
 use crate::async_engines::{Copies, Flight, Flights, Mbarrier, Products, Spot};
 use crate::checks;
 use crate::checks::uninitialised_memory::UnwrittenReads;
-use crate::exec::{self, Accessed, At, Next};
+use crate::exec::{self, Accessed, Action, At, Next};
 use crate::finding::{Actor, Findings, Place};
 use crate::happens_before::{Detector, Lanes};
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::scheduler::Adversary;
+use crate::simd::{Level, Straight};
+use launch::backend::Engine;
 use std::collections::BTreeMap;
 
 /// At the end of the instruction budget so many instructions are watched, to tell which loop does not end.
@@ -50,6 +52,10 @@ pub struct Block<'a, 'k> {
     pub misused_barrier: bool,
     /// A trap: nothing runs any more.
     pub stopped: bool,
+    /// Whether reads of unwritten bytes are looked for; the detector knows for itself.
+    pub checks: bool,
+    pub engine: Engine,
+    pub level: Level,
 }
 
 impl Block<'_, '_> {
@@ -108,12 +114,34 @@ impl Block<'_, '_> {
     fn run_turn(&mut self, program: &Program, warp: usize, fragment: usize, turn: u64) -> u64 {
         let mut executed = 0;
         while executed < turn && !self.stopped {
-            executed += 1;
+            if self.engine == Engine::Warps {
+                let (ran, arrived) = self.run_straight(program, (warp, fragment), turn - executed);
+                executed += ran;
+                if (executed == turn || arrived) && !self.settle(warp, fragment, Next::Following) || executed == turn {
+                    break;
+                }
+            }
+            let next = self.warps[warp].fragments[fragment].next as usize;
+            let counts = program.steps.get(next).is_none_or(|step| !matches!(step.action, Action::Nothing));
+            executed += u64::from(counts);
             if !self.step(program, warp, fragment) {
                 break;
             }
         }
         executed
+    }
+
+    /// Runs a fragment as far as whole-warp kernels go; returns how many instructions, and whether it has come to where
+    /// others wait for it.
+    fn run_straight(&mut self, program: &Program, (warp, fragment): (usize, usize), budget: u64) -> (u64, bool) {
+        let warp = &mut self.warps[warp];
+        let (mask, next, stop) = (warp.fragments[fragment].mask, warp.fragments[fragment].next, warp.stop(fragment));
+        let mut straight = Straight { code: &program.code, registers: &mut warp.registers, mask, next, stop, budget };
+        let executed = straight.run(self.level);
+        let next = straight.next;
+        warp.fragments[fragment].next = next;
+        warp.steps += executed;
+        (executed, next == stop)
     }
 
     /// Executes one statement of a fragment; true if the same fragment can go on.

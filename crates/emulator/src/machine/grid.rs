@@ -8,6 +8,7 @@ use crate::finding::Findings;
 use crate::happens_before::Detector;
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::scheduler::Adversary;
+use crate::simd::Level;
 use std::collections::BTreeMap;
 
 /// What a launch says about itself.
@@ -26,6 +27,7 @@ pub struct LaunchShape {
 }
 
 /// Runs every cluster; stops early if one traps or the budget is used up. `shared`: the memory of each block, unwritten.
+/// Returns how many instructions warps executed.
 pub fn run_grid(
     program: &Program,
     shape: &LaunchShape,
@@ -33,7 +35,7 @@ pub fn run_grid(
     global: &mut GlobalMemory,
     findings: &mut Findings,
     options: &launch::backend::Options,
-) {
+) -> u64 {
     let mut left = options.instruction_budget;
     for number in 0..shape.clusters() {
         let blocks: Vec<Resident> = shape.members(number).map(|index| resident(index, shared)).collect();
@@ -44,7 +46,7 @@ pub fn run_grid(
             global,
             warps: warps(&masks, program),
             copies: Copies::new(masks.len()),
-            detector: Detector::new(&masks),
+            detector: Detector::watching(&masks, options.checks),
             blocks,
             cluster_barrier: Default::default(),
             mbarriers: BTreeMap::new(),
@@ -56,6 +58,9 @@ pub fn run_grid(
             adversary: Adversary::new(options.seed, number),
             misused_barrier: false,
             stopped: false,
+            checks: options.checks,
+            engine: options.engine,
+            level: Level::best(),
         };
         left -= cluster.run(program, left, options.instruction_budget);
         checks::report_faults(&mut cluster);
@@ -64,9 +69,10 @@ pub fn run_grid(
         }
         cluster.land_all();
         if cluster.stopped {
-            return;
+            break;
         }
     }
+    options.instruction_budget - left
 }
 
 fn resident(index: [u32; 3], shared: &SharedMemory) -> Resident {
@@ -74,8 +80,8 @@ fn resident(index: [u32; 3], shared: &SharedMemory) -> Resident {
 }
 
 fn warps(masks: &[u32], program: &Program) -> Vec<Warp> {
-    let (registers, frame) = (program.registers, program.units[0].frame.bytes);
-    masks.iter().zip(0..).map(|(live, index)| Warp::new(index, *live, registers, frame)).collect()
+    let (layout, frame) = (&program.layout, program.units[0].frame.bytes);
+    masks.iter().zip(0..).map(|(live, index)| Warp::new(index, *live, layout, frame)).collect()
 }
 
 impl LaunchShape {

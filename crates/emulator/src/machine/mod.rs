@@ -7,13 +7,15 @@ mod flow;
 mod grid;
 mod meeting;
 mod program;
+mod registers;
 mod special;
 mod warp;
 
 pub use block::Block;
 pub use call::{CallSite, Slot, defined};
 pub use grid::{LaunchShape, run_grid};
-pub use program::{AddressSource, Decoder, Program, Source, Unsupported, Why, constant, truncate};
+pub use program::{AddressSource, Decoder, Program, Source, Step, Unsupported, Why, constant, truncate};
+pub use registers::{Chunk, Layout, Place, Registers};
 pub use warp::{State, Warp};
 
 /// One value per lane, as wide as the widest register.

@@ -2,10 +2,13 @@
 
 use super::call::{self, CallSite, Passed, Slot, Unit};
 use super::flow::Flow;
+use super::registers::Layout;
 use crate::exec::{self, Action, Compute, Lanewise};
 use crate::memory::{SharedMemory, Variables};
+use crate::simd::Code;
 use ptx::{Address, AddressBase, Function, FunctionKind, Immediate, Instruction, Module, Operand, Parameter};
 use ptx::{RegisterId, Space, Statement, Symbol, Type};
+use std::sync::Arc;
 
 /// A decoded entry. Its steps stand at the index of their statement, so that a step's place is its name in reports; the
 /// functions follow, each behind the step that returns from the one before.
@@ -13,8 +16,10 @@ pub struct Program {
     pub steps: Vec<Step>,
     /// The entry first.
     pub units: Vec<Unit>,
-    /// Registers of all functions together.
-    pub registers: usize,
+    /// Registers of all functions together, and constants.
+    pub layout: Arc<Layout>,
+    /// What whole-warp kernels do of the steps.
+    pub code: Code,
 }
 
 pub struct Step {
@@ -60,7 +65,10 @@ impl Program {
         variables: &Variables,
     ) -> Result<Program, Unsupported> {
         let units = call::units(module, entry);
-        let mut program = Program { steps: vec![], registers: 0, units };
+        let mut layout = Layout::default();
+        let functions = units.iter().map(|unit| &module.functions[unit.function]);
+        functions.flat_map(|function| &function.registers).for_each(|register| layout.push(register.ty));
+        let mut program = Program { steps: vec![], layout: Arc::default(), code: Code::default(), units };
         for unit in &program.units {
             let function = &module.functions[unit.function];
             let flow = Flow::new(function);
@@ -69,13 +77,14 @@ impl Program {
                 program.steps.push(decoder.step(at, statement)?);
             }
             program.steps.push(Step { guard: None, action: exec::end() });
-            program.registers += function.registers.len();
         }
+        program.code = exec::lower(&program.steps, &mut layout);
+        program.layout = Arc::new(layout);
         Ok(program)
     }
 
     /// Each function's first step and its index in the module.
-    pub fn layout(&self) -> Vec<(u32, usize)> {
+    pub fn places(&self) -> Vec<(u32, usize)> {
         self.units.iter().map(|unit| (unit.base, unit.function)).collect()
     }
 }

@@ -1,5 +1,6 @@
 //! A warp: registers of 32 lanes, and the fragments its lanes have split into.
 
+use super::registers::{Layout, Registers, bits_to_values};
 use super::{CallSite, Source, Values, lanes};
 use crate::async_engines::Spot;
 use crate::memory::LocalMemory;
@@ -66,7 +67,7 @@ pub struct Warp {
     /// Instructions so far: the warp's clock.
     pub steps: u64,
     joins: Vec<Join>,
-    registers: Vec<Values>,
+    pub registers: Registers,
     /// Where each lane's innermost frame begins in its local memory.
     pub frames: Values,
     pub local: Vec<LocalMemory>,
@@ -74,22 +75,22 @@ pub struct Warp {
 
 impl Warp {
     /// All lanes at the first step, each with an open frame of `frame` bytes.
-    pub fn new(index: u32, live: u32, registers: usize, frame: u64) -> Warp {
+    pub fn new(index: u32, live: u32, layout: &Arc<Layout>, frame: u64) -> Warp {
         let all = Fragment { mask: live, next: 0, state: State::Ready, joins: vec![], calls: vec![], expired: false };
         let mut local = LocalMemory::default();
         local.open(0, frame);
-        let (local, registers) = (vec![local; 32], vec![[0; 32]; registers]);
+        let (local, registers) = (vec![local; 32], Registers::new(layout));
         Warp { index, live, fragments: vec![all], carry: 0, steps: 0, joins: vec![], registers, frames: [0; 32], local }
     }
 
-    pub fn register(&self, register: RegisterId) -> &Values {
-        &self.registers[register.0 as usize]
+    pub fn register(&self, register: RegisterId) -> Values {
+        self.registers.read(register)
     }
 
     pub fn read(&self, source: Source, special: &dyn Fn(&str, usize) -> u64) -> Values {
         match source {
-            Source::Register(register) => *self.register(register),
-            Source::Not(register) => self.register(register).map(|value| value ^ 1),
+            Source::Register(register) => self.register(register),
+            Source::Not(register) => bits_to_values(!self.registers.predicate(register)),
             Source::Constant(value) => [value; 32],
             Source::Frame(offset) => self.frames.map(|frame| frame + offset),
             Source::Special(name) => std::array::from_fn(|lane| special(name, lane)),
@@ -97,17 +98,17 @@ impl Warp {
     }
 
     pub fn write(&mut self, register: Option<RegisterId>, mask: u32, values: &Values) {
-        let Some(register) = register else { return };
-        let row = &mut self.registers[register.0 as usize];
-        lanes(mask).for_each(|lane| row[lane] = values[lane]);
+        if let Some(register) = register {
+            self.registers.write(register, mask, values);
+        }
     }
 
     /// Lanes of a fragment whose guard holds.
     pub fn guarded(&self, fragment: usize, guard: Option<ptx::Guard>) -> u32 {
         let mask = self.fragments[fragment].mask;
         let Some(guard) = guard else { return mask };
-        let values = self.register(guard.register);
-        lanes(mask).filter(|lane| (values[*lane] & 1 == 1) != guard.negated).fold(0, |mask, lane| mask | 1 << lane)
+        let holds = self.registers.predicate(guard.register);
+        mask & if guard.negated { !holds } else { holds }
     }
 
     /// Sends the lanes of `taken` to `target`; the others go on. They meet again at `meeting`.
@@ -147,8 +148,8 @@ impl Warp {
         let current = &mut self.fragments[fragment];
         let (outer, calls) = (current.joins.clone(), current.calls.clone());
         let again = calls.iter().any(|call| call.site.entry == site.entry);
-        let registers = site.registers.start as usize..site.registers.end as usize;
-        let saved = again.then(|| Arc::new(self.registers[registers].to_vec()));
+        let registers = site.registers.clone().map(|register| self.registers.read(RegisterId(register)));
+        let saved = again.then(|| Arc::new(registers.collect()));
         current.joins.push(self.joins.len());
         self.joins.push(Join { place: site.back, expected: current.mask, arrived: 0, outer, calls });
         let mut inside = Fragment { mask: taken, next: site.entry, ..current.clone() };
@@ -186,6 +187,13 @@ impl Warp {
         }
         lanes(taken).for_each(|lane| self.frames[lane] -= site.caller_frame);
         Some(site)
+    }
+
+    /// The step where a fragment must stop, since others wait there for it; none is `u32::MAX`.
+    pub fn stop(&self, fragment: usize) -> u32 {
+        let Fragment { joins, calls, .. } = &self.fragments[fragment];
+        let join = joins.last().map(|join| &self.joins[*join]).filter(|join| join.calls.len() == calls.len());
+        join.map_or(u32::MAX, |join| join.place)
     }
 
     /// Parks a fragment that has reached its meeting point, and merges those that have all come.
@@ -295,7 +303,7 @@ mod tests {
 
     #[test]
     fn lanes_that_part_meet_again() {
-        let mut warp = Warp::new(0, 0xff, 0, 0);
+        let mut warp = Warp::new(0, 0xff, &Arc::default(), 0);
         warp.branch(0, 0x0f, 10, Some(20));
         assert_eq!(places(&warp), [(0xf0, 1), (0x0f, 10)]);
         warp.fragments[0].next = 20;
@@ -308,7 +316,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_lanes_that_exit() {
-        let mut warp = Warp::new(0, 0xff, 0, 0);
+        let mut warp = Warp::new(0, 0xff, &Arc::default(), 0);
         warp.branch(0, 0x0f, 10, Some(20));
         warp.fragments[0].next = 20;
         warp.arrive_at_join(0);
@@ -319,7 +327,7 @@ mod tests {
 
     #[test]
     fn nested_branches_meet_inside_out() {
-        let mut warp = Warp::new(0, 0xf, 0, 0);
+        let mut warp = Warp::new(0, 0xf, &Arc::default(), 0);
         warp.branch(0, 0x3, 10, Some(20));
         warp.branch(1, 0x1, 15, Some(20));
         for _ in 0..3 {

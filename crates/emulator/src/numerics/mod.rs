@@ -18,7 +18,7 @@ pub mod format;
 pub mod half;
 pub mod product;
 pub mod special;
-mod tables;
+pub(crate) mod tables;
 pub mod tensor_core;
 mod tile;
 
@@ -27,6 +27,6 @@ pub const NAN: u32 = 0x7fff_ffff;
 /// The only NaN that f16 and bf16 instructions produce, per half.
 pub const NAN_16: u16 = 0x7fff;
 
-const SIGN: u32 = 0x8000_0000;
-const INFINITY: u32 = 0x7f80_0000;
-const SMALLEST_NORMAL: u32 = 0x0080_0000;
+pub(crate) const SIGN: u32 = 0x8000_0000;
+pub(crate) const INFINITY: u32 = 0x7f80_0000;
+pub(crate) const SMALLEST_NORMAL: u32 = 0x0080_0000;

@@ -98,7 +98,7 @@ pub(crate) fn steps(cases: &[Case]) -> usize {
 
 /// One kernel. The error is one of ours or of the recipe: the kernel was not judged.
 pub(crate) fn run(case: &Case, data_seed: u64, budget: u64, step: &dyn Fn()) -> Result<Entry, String> {
-    let options = Options { seed: 0, instruction_budget: budget };
+    let options = Options { seed: 0, instruction_budget: budget, ..Options::default() };
     let before = harness::memory(case, data_seed, Poison::Signalling).map_err(|error| error.to_string())?;
     let inputs = case.read_inputs(&before).map_err(|error| error.to_string())?;
     let oracle = Oracle::new(&case.problem, &inputs).map_err(|error| error.to_string())?;

@@ -46,7 +46,7 @@ pub struct Run {
 /// What one seed showed, with the findings as the emulator words them.
 pub(crate) fn run(case: &Case, data_seed: u64, seed: u64, budget: u64) -> Result<(Run, Vec<Finding>), String> {
     let poison = if seed.is_multiple_of(2) { Poison::Signalling } else { Poison::Plausible };
-    let options = Options { seed, instruction_budget: budget };
+    let options = Options { seed, instruction_budget: budget, ..Options::default() };
     let before = harness::memory(case, data_seed, poison).map_err(|error| error.to_string())?;
     let run = harness::execute(case, &case.kernel, &before, &options).map_err(|error| error.to_string())?;
     let error = error(case, &before, &run.memory).map_err(|error| error.to_string())?;

@@ -1,0 +1,75 @@
+//! How fast the emulator's core is: warp-instructions per second of one core, without checks, with all checks, and with
+//! the engine that computes lane by lane; all in one process, in turns. `--check` exits 1 below what is required.
+
+use emulator::Emulator;
+use launch::backend::{Backend, Engine, Options};
+use launch::{Kernel, Memory};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Samples of each figure, of which the median counts.
+const SAMPLES: usize = 9;
+/// A sample runs the kernel until this much time has passed.
+const SAMPLE: Duration = Duration::from_millis(60);
+
+/// What the mix must reach: millions of warp-instructions per second, how many times the engine that goes lane by
+/// lane, and at most how many times slower with all checks.
+const REQUIRED: (f64, f64, f64) = (100.0, 6.0, 3.0);
+
+/// Kernels beside the mix, by their recipe in the corpus.
+const REAL: [&str; 4] = ["softmax_rows.sm_80", "tri_softmax.sm_80", "layernorm_h.sm_80", "tri_fa_fwd.sm_80"];
+
+fn main() {
+    let mut kernels = vec![("mix".to_string(), Kernel::parse("mix.ptx", include_str!("mix.ptx")).unwrap())];
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    kernels.extend(REAL.map(|name| (name.into(), Kernel::open(&corpus.join(format!("{name}.toml"))).unwrap())));
+    println!("M warp-instructions/s, one core, median of {SAMPLES}; in brackets what the mix requires");
+    println!(
+        "{:20} {:>16} {:>16} {:>16} {:>12} {:>12}",
+        "", "without checks", "all checks", "lane by lane", "", "checks"
+    );
+    let mut met = true;
+    for (name, kernel) in &kernels {
+        let [plain, checked, lanes] = measure(kernel);
+        let (times, slower) = (plain / lanes, plain / checked);
+        let needed = if name == "mix" { ["(100)", "(6)", "(3)"] } else { [""; 3] };
+        println!(
+            "{name:20} {plain:>10.1} {:5} {checked:>16.1} {lanes:>16.2} {times:>7.1}x {:3} {slower:>7.2}x {:3}",
+            needed[0], needed[1], needed[2]
+        );
+        met &= name != "mix" || (plain >= REQUIRED.0 && times >= REQUIRED.1 && slower <= REQUIRED.2);
+    }
+    if std::env::args().any(|argument| argument == "--check") && !met {
+        eprintln!("the mix is below what is required");
+        std::process::exit(1);
+    }
+}
+
+/// Millions of warp-instructions per second: without checks, with all, and lane by lane without checks.
+fn measure(kernel: &Kernel) -> [f64; 3] {
+    let plain = Options { checks: false, instruction_budget: u64::MAX, ..Options::default() };
+    let ways = [plain, Options { checks: true, ..plain }, Options { engine: Engine::Lanes, ..plain }];
+    let mut samples = [const { vec![] }; 3];
+    for _ in 0..SAMPLES {
+        for (way, samples) in ways.iter().zip(&mut samples) {
+            samples.push(sample(kernel, way));
+        }
+    }
+    samples.map(|mut all| {
+        all.sort_by(f64::total_cmp);
+        all[SAMPLES / 2]
+    })
+}
+
+fn sample(kernel: &Kernel, options: &Options) -> f64 {
+    let mut loaded = Emulator.load(kernel).unwrap();
+    let (mut instructions, mut time) = (0, Duration::ZERO);
+    let begin = Instant::now();
+    while instructions == 0 || begin.elapsed() < SAMPLE {
+        let mut memory = Memory::new(loaded.resolved(), 0).unwrap();
+        let run = Emulator.run(&mut loaded, &mut memory, options).unwrap();
+        instructions += run.instructions;
+        time += run.times.iter().sum::<Duration>();
+    }
+    instructions as f64 / time.as_secs_f64() / 1e6
+}

@@ -1,0 +1,191 @@
+//! From decoded instructions to whole-warp kernels, for the forms that have one.
+
+use super::{Action, Compute, Lanewise, control, movement};
+use crate::machine::{Layout, Place, Source, Step};
+use crate::simd::{Code, Kernel, Operation, Permutation, UNGUARDED, combine};
+use ptx::RegisterId;
+
+/// A kernel that does what a lanewise function does, and what else it needs to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen {
+    pub kernel: Kernel,
+    pub extra: u32,
+    /// The first two operands change places.
+    pub swapped: bool,
+}
+
+impl Chosen {
+    pub fn new(kernel: Kernel) -> Chosen {
+        Chosen { kernel, extra: 0, swapped: false }
+    }
+}
+
+/// Lowers the steps of a program; constants get places in its layout.
+pub fn lower(steps: &[Step], layout: &mut Layout) -> Code {
+    let mut lowering = Lowering { layout, permutations: vec![] };
+    let operations = steps.iter().map(|step| lowering.step(step).unwrap_or(Operation::LEAVE)).collect();
+    let permutations = lowering.permutations;
+    Code::new(operations, permutations, layout)
+}
+
+struct Lowering<'a> {
+    layout: &'a mut Layout,
+    permutations: Vec<Permutation>,
+}
+
+impl Lowering<'_> {
+    fn step(&mut self, step: &Step) -> Option<Operation> {
+        let guard = match step.guard {
+            Some(guard) => self.predicate(Source::Register(guard.register))?.0 * 2 + u32::from(guard.negated),
+            None => UNGUARDED,
+        };
+        let operation = match &step.action {
+            Action::Nothing => Operation::new(Kernel::Pass),
+            Action::Control(control::Jump::Branch { target, .. }) => {
+                Operation { extra: *target, ..Operation::new(Kernel::Branch) }
+            }
+            Action::Compute(compute) => self.compute(compute)?,
+            Action::Movement(transfer) => self.transfer(transfer)?,
+            Action::Warp(exchange) => {
+                let (destination, source, permutation) = exchange.permutation()?;
+                self.permutations.push(permutation);
+                let (destination, a) = (self.word_destination(destination)?, self.word(source)?);
+                let extra = self.permutations.len() as u32 - 1;
+                Operation { destination, a, extra, ..Operation::new(Kernel::Shuffle) }
+            }
+            _ => return None,
+        };
+        Some(Operation { guard, ..operation })
+    }
+
+    fn compute(&mut self, compute: &Compute) -> Option<Operation> {
+        if compute.complement.is_some() {
+            return None;
+        }
+        let destination = compute.destination?;
+        let place = self.layout.place(destination);
+        let chosen = match compute.function {
+            Lanewise::Integer(lane) => lane.kernel()?,
+            Lanewise::Float(lane) => lane.kernel()?,
+            Lanewise::Half(lane) => lane.kernel()?,
+            Lanewise::Compare(lane) => lane.kernel(matches!(place, Place::Wide(_)))?,
+            Lanewise::Convert(lane) => lane.kernel()?,
+            Lanewise::Copy => Chosen::new(match place {
+                Place::Word(_) => Kernel::Copy,
+                Place::Wide(_) => Kernel::WideCopy,
+                Place::Predicate(_) => Kernel::PredicateCopy,
+            }),
+        };
+        let [a, b, c] = compute.sources;
+        let sources = if chosen.swapped { [b, a, c] } else { [a, b, c] };
+        self.place(chosen, destination, sources)
+    }
+
+    /// Finds places for the operands, as the kernel takes them.
+    fn place(&mut self, chosen: Chosen, destination: RegisterId, [a, b, c]: [Source; 3]) -> Option<Operation> {
+        let Chosen { kernel, extra, .. } = chosen;
+        let place = self.layout.place(destination);
+        let operation = Operation { extra, ..Operation::new(kernel) };
+        Some(match (kernel, place) {
+            (Kernel::Select, Place::Word(destination)) => {
+                let (c, negated) = self.predicate(c)?;
+                Operation { destination, a: self.word(a)?, b: self.word(b)?, c, extra: negated, ..operation }
+            }
+            (Kernel::WideSelect, Place::Wide(destination)) => {
+                let (c, negated) = self.predicate(c)?;
+                Operation { destination, a: self.wide(a)?, b: self.wide(b)?, c, extra: negated, ..operation }
+            }
+            (one, Place::Predicate(destination)) if one >= Kernel::PredicateCopy => {
+                let (one, two) = (self.predicate(a)?, self.predicate(b).unwrap_or_default());
+                let plain = one.1 == 0 && two.1 == 0;
+                plain.then_some(Operation { destination, a: one.0, b: two.0, ..operation })?
+            }
+            (one, Place::Predicate(destination)) if one >= Kernel::Equal => {
+                let combined = extra & combine::OPERATION != 0;
+                let (c, negated) = if combined { self.predicate(c)? } else { (destination, 0) };
+                let (a, b) = if one >= Kernel::WideEqual {
+                    (self.wide(a)?, self.wide(b)?)
+                } else {
+                    (self.word(a)?, self.word(b)?)
+                };
+                Operation { destination, a, b, c, extra: extra | negated * combine::NOT, ..operation }
+            }
+            (one, Place::Wide(destination)) if one >= Kernel::WideCopy => {
+                let [a, b, c] = self.wide_operands(one, [a, b, c])?;
+                Operation { destination, a, b, c, ..operation }
+            }
+            (one, Place::Word(destination)) if one < Kernel::WideCopy => {
+                Operation { destination, a: self.word(a)?, b: self.word(b)?, c: self.word(c)?, ..operation }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Operands of kernels with a wide result: some take words.
+    fn wide_operands(&mut self, kernel: Kernel, [a, b, c]: [Source; 3]) -> Option<[u32; 3]> {
+        Some(match kernel {
+            Kernel::WidenSigned | Kernel::WidenUnsigned | Kernel::WideJoin => [self.word(a)?, self.word(b)?, 0],
+            Kernel::MultiplyWideSigned | Kernel::MultiplyWideUnsigned => [self.word(a)?, self.word(b)?, 0],
+            Kernel::MultiplyAddWideSigned | Kernel::MultiplyAddWideUnsigned => {
+                [self.word(a)?, self.word(b)?, self.wide(c)?]
+            }
+            Kernel::WideShiftLeft | Kernel::WideShiftRightSigned | Kernel::WideShiftRightUnsigned => {
+                [self.wide(a)?, self.word(b)?, 0]
+            }
+            _ => [self.wide(a)?, self.wide(b)?, self.wide(c)?],
+        })
+    }
+
+    fn transfer(&mut self, transfer: &movement::Transfer) -> Option<Operation> {
+        let (kernel, destination, sources) = transfer.kernel()?;
+        if kernel == Kernel::WideSplit {
+            let (low, high) = destination;
+            let (destination, extra) = (self.word_destination(low)?, self.word_destination(high)?);
+            return Some(Operation { destination, a: self.wide(sources[0])?, extra, ..Operation::new(kernel) });
+        }
+        self.place(Chosen::new(kernel), destination.0?, sources)
+    }
+
+    fn word_destination(&self, register: Option<RegisterId>) -> Option<u32> {
+        match self.layout.place(register?) {
+            Place::Word(place) => Some(place),
+            _ => None,
+        }
+    }
+
+    /// The low 32 bits of a source.
+    fn word(&mut self, source: Source) -> Option<u32> {
+        match source {
+            Source::Register(register) => match self.layout.place(register) {
+                Place::Word(place) | Place::Wide(place) => Some(place),
+                Place::Predicate(_) => None,
+            },
+            Source::Constant(value) => Some(self.layout.constant(value as u32)),
+            _ => None,
+        }
+    }
+
+    fn wide(&mut self, source: Source) -> Option<u32> {
+        match source {
+            Source::Register(register) => match self.layout.place(register) {
+                Place::Wide(place) => Some(place),
+                _ => None,
+            },
+            Source::Constant(value) => Some(self.layout.wide_constant(value)),
+            _ => None,
+        }
+    }
+
+    /// A predicate, and one if it is negated.
+    fn predicate(&self, source: Source) -> Option<(u32, u32)> {
+        let (register, negated) = match source {
+            Source::Register(register) => (register, 0),
+            Source::Not(register) => (register, 1),
+            _ => return None,
+        };
+        match self.layout.place(register) {
+            Place::Predicate(place) => Some((place, negated)),
+            _ => None,
+        }
+    }
+}

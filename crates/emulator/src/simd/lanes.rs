@@ -1,0 +1,163 @@
+//! Loops over the lanes of chunks. Operands are loaded by value, half a warp at a time, so that a destination may be an
+//! operand, too, and the compiler sees that.
+
+use crate::machine::Chunk;
+
+pub type Half = [u32; 16];
+
+/// The register file as the kernels see it: places have been checked against its size.
+pub struct File<'a> {
+    chunks: &'a mut [Chunk],
+    predicates: &'a mut [u32],
+}
+
+impl<'a> File<'a> {
+    /// # Safety
+    /// Every place that is passed to the methods must be inside.
+    pub unsafe fn new(chunks: &'a mut [Chunk], predicates: &'a mut [u32]) -> File<'a> {
+        File { chunks, predicates }
+    }
+
+    #[inline(always)]
+    fn half(&self, place: u32, half: usize) -> Half {
+        debug_assert!((place as usize) < self.chunks.len());
+        // SAFETY: whoever made the file promised that places are inside; the halves of 32 words are at 0 and 16.
+        unsafe { *self.chunks.as_ptr().add(place as usize).cast::<Half>().add(half) }
+    }
+
+    #[inline(always)]
+    fn set_half(&mut self, place: u32, half: usize, words: Half) {
+        debug_assert!((place as usize) < self.chunks.len());
+        // SAFETY: as for `half`.
+        unsafe { *self.chunks.as_mut_ptr().add(place as usize).cast::<Half>().add(half) = words }
+    }
+
+    #[inline(always)]
+    pub fn predicate(&self, place: u32) -> u32 {
+        debug_assert!((place as usize) < self.predicates.len());
+        // SAFETY: as for `half`.
+        unsafe { *self.predicates.get_unchecked(place as usize) }
+    }
+
+    #[inline(always)]
+    pub fn set_predicate(&mut self, place: u32, mask: u32, bits: u32) {
+        debug_assert!((place as usize) < self.predicates.len());
+        // SAFETY: as for `half`.
+        let predicate = unsafe { self.predicates.get_unchecked_mut(place as usize) };
+        *predicate = *predicate & !mask | bits & mask;
+    }
+
+    #[inline(always)]
+    pub fn words(&self, place: u32) -> [u32; 32] {
+        debug_assert!((place as usize) < self.chunks.len());
+        // SAFETY: as for `half`.
+        unsafe { self.chunks.get_unchecked(place as usize).0 }
+    }
+
+    /// Writes the lanes of `mask` of one half.
+    #[inline(always)]
+    fn write_half(&mut self, place: u32, half: usize, mask: u32, words: Half) {
+        let words = if mask == u32::MAX { words } else { blend(mask >> (16 * half), words, self.half(place, half)) };
+        self.set_half(place, half, words);
+    }
+
+    #[inline(always)]
+    pub fn write(&mut self, place: u32, mask: u32, words: &[u32; 32]) {
+        for half in 0..2 {
+            let part = std::array::from_fn(|lane| words[16 * half + lane]);
+            self.write_half(place, half, mask, part);
+        }
+    }
+
+    /// `destination = function(a, b, c)` in the lanes of `mask`.
+    #[inline(always)]
+    pub fn map(&mut self, [destination, a, b, c]: [u32; 4], mask: u32, function: impl Fn(u32, u32, u32) -> u32) {
+        for half in 0..2 {
+            let (x, y, z) = (self.half(a, half), self.half(b, half), self.half(c, half));
+            let mut result = [0; 16];
+            for lane in 0..16 {
+                result[lane] = function(x[lane], y[lane], z[lane]);
+            }
+            self.write_half(destination, half, mask, result);
+        }
+    }
+
+    /// The same for a function that may be in doubt: then nothing is written, and the answer is false.
+    #[inline(always)]
+    pub fn try_map(
+        &mut self,
+        [destination, a, b, c]: [u32; 4],
+        mask: u32,
+        function: impl Fn(u32, u32, u32) -> (u32, bool),
+    ) -> bool {
+        let mut results = [[0; 16]; 2];
+        let mut doubts = [0u32; 16];
+        for half in 0..2 {
+            let (x, y, z) = (self.half(a, half), self.half(b, half), self.half(c, half));
+            for lane in 0..16 {
+                let (value, doubt) = function(x[lane], y[lane], z[lane]);
+                results[half][lane] = value;
+                doubts[lane] |= u32::from(doubt);
+            }
+        }
+        if doubts.iter().fold(0, |any, one| any | one) != 0 {
+            return false;
+        }
+        for half in 0..2 {
+            self.write_half(destination, half, mask, results[half]);
+        }
+        true
+    }
+
+    /// Wide operands and result.
+    #[inline(always)]
+    pub fn map_wide(&mut self, [destination, a, b, c]: [u32; 4], mask: u32, function: impl Fn(u64, u64, u64) -> u64) {
+        for half in 0..2 {
+            let load = |place: u32| (self.half(place, half), self.half(place + 1, half));
+            let ((x, x_high), (y, y_high), (z, z_high)) = (load(a), load(b), load(c));
+            let join = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+            let (mut low, mut high) = ([0; 16], [0; 16]);
+            for lane in 0..16 {
+                let operands = [join(x[lane], x_high[lane]), join(y[lane], y_high[lane]), join(z[lane], z_high[lane])];
+                let value = function(operands[0], operands[1], operands[2]);
+                (low[lane], high[lane]) = (value as u32, (value >> 32) as u32);
+            }
+            self.write_half(destination, half, mask, low);
+            self.write_half(destination + 1, half, mask, high);
+        }
+    }
+
+    /// The lanes where `holds` does.
+    #[inline(always)]
+    pub fn compare(&self, a: u32, b: u32, holds: impl Fn(u32, u32) -> bool) -> u32 {
+        let mut bits = 0;
+        for half in 0..2 {
+            let (x, y) = (self.half(a, half), self.half(b, half));
+            let mut one = 0u32;
+            for lane in 0..16 {
+                one |= u32::from(holds(x[lane], y[lane])) << lane;
+            }
+            bits |= one << (16 * half);
+        }
+        bits
+    }
+
+    #[inline(always)]
+    pub fn compare_wide(&self, a: u32, b: u32, holds: impl Fn(u64, u64) -> bool) -> u32 {
+        let wide = |place: u32, lane: usize| {
+            u64::from(self.chunks[place as usize + 1].0[lane]) << 32 | u64::from(self.chunks[place as usize].0[lane])
+        };
+        (0..32).fold(0, |bits, lane| bits | u32::from(holds(wide(a, lane), wide(b, lane))) << lane)
+    }
+}
+
+/// `new` where the mask has a one, `old` elsewhere.
+#[inline(always)]
+pub fn blend(mask: u32, new: Half, old: Half) -> Half {
+    let mut result = [0; 16];
+    for lane in 0..16 {
+        let chosen = u32::from(mask & (1 << lane) != 0).wrapping_neg();
+        result[lane] = new[lane] & chosen | old[lane] & !chosen;
+    }
+    result
+}

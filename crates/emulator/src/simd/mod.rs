@@ -1,0 +1,56 @@
+//! Whole warps at once: vector instructions of the machine this runs on.
+//!
+//! The only module with `unsafe` code: functions compiled for instructions that are there only on some machines may be
+//! called only on those, and the inner loops reach registers without bounds checks, which [`code::Code`] makes once.
+
+#![allow(unsafe_code)]
+
+mod code;
+mod lanes;
+#[cfg(test)]
+mod tests;
+mod warp;
+mod words;
+
+pub use code::{Code, Kernel, Operation, Permutation, UNGUARDED, combine};
+pub use warp::Straight;
+
+use std::sync::OnceLock;
+
+/// Vector instructions that a machine has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Baseline,
+    /// AVX2, FMA and F16C.
+    Avx2,
+    /// AVX-512 with F, BW, DQ and VL.
+    Avx512,
+}
+
+impl Level {
+    /// The best that this machine has.
+    pub fn best() -> Level {
+        static BEST: OnceLock<Level> = OnceLock::new();
+        *BEST.get_or_init(Level::detect)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn detect() -> Level {
+        let avx2 =
+            is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c");
+        let avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        match (avx2, avx512) {
+            (true, true) => Level::Avx512,
+            (true, false) => Level::Avx2,
+            _ => Level::Baseline,
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn detect() -> Level {
+        Level::Baseline
+    }
+}

@@ -1,0 +1,335 @@
+//! Runs straight-line code of one fragment: a plain `match` on the kernel, compiled for every level of vector
+//! instructions, and chosen once per call.
+
+use super::code::{Code, Kernel, Operation, UNGUARDED, combine};
+use super::lanes::{File, blend};
+use super::{Level, words};
+use crate::machine::Registers;
+use crate::numerics::special;
+
+/// A fragment that runs as far as kernels go.
+pub struct Straight<'a> {
+    pub code: &'a Code,
+    pub registers: &'a mut Registers,
+    /// Its lanes.
+    pub mask: u32,
+    /// The next step.
+    pub next: u32,
+    /// Where it must stop: others wait there.
+    pub stop: u32,
+    /// Instructions it may run.
+    pub budget: u64,
+}
+
+impl Straight<'_> {
+    /// Runs until a step that the kernels do not do, the stop, or the end of the budget; returns how many instructions.
+    pub fn run(&mut self, level: Level) -> u64 {
+        let Registers { chunks, predicates, .. } = &mut *self.registers;
+        assert_eq!((chunks.len(), predicates.len()), self.code.sizes(), "a register file of another program");
+        // SAFETY: `Code` has checked its places against these sizes.
+        let file = unsafe { File::new(chunks, predicates) };
+        let mut runner = Runner { code: self.code, file, mask: self.mask, next: self.next, stop: self.stop };
+        let executed = match level {
+            Level::Baseline => runner.run(self.budget),
+            // SAFETY: the level is one that this machine has.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { run_avx2(&mut runner, self.budget) },
+            // SAFETY: likewise.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => unsafe { run_avx512(&mut runner, self.budget) },
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => runner.run(self.budget),
+        };
+        self.next = runner.next;
+        executed
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+fn run_avx2(runner: &mut Runner, budget: u64) -> u64 {
+    runner.run(budget)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+fn run_avx512(runner: &mut Runner, budget: u64) -> u64 {
+    runner.run(budget)
+}
+
+struct Runner<'a> {
+    code: &'a Code,
+    file: File<'a>,
+    mask: u32,
+    next: u32,
+    stop: u32,
+}
+
+impl Runner<'_> {
+    #[inline(always)]
+    fn run(&mut self, budget: u64) -> u64 {
+        let operations = self.code.operations();
+        let mut executed = 0;
+        while executed < budget
+            && self.next != self.stop
+            && let Some(operation) = operations.get(self.next as usize)
+        {
+            match operation.kernel {
+                Kernel::Leave => break,
+                // Labels are no instructions.
+                Kernel::Pass => self.next += 1,
+                Kernel::Branch => match self.guarded(operation) {
+                    0 => (self.next, executed) = (self.next + 1, executed + 1),
+                    all if all == self.mask => (self.next, executed) = (operation.extra, executed + 1),
+                    _ => break,
+                },
+                _ => {
+                    let mask = self.guarded(operation);
+                    if !self.execute(operation, mask) {
+                        break;
+                    }
+                    (self.next, executed) = (self.next + 1, executed + 1);
+                }
+            }
+        }
+        executed
+    }
+
+    #[inline(always)]
+    fn guarded(&self, operation: &Operation) -> u32 {
+        match operation.guard {
+            UNGUARDED => self.mask,
+            guard => self.mask & (self.file.predicate(guard / 2) ^ (guard & 1).wrapping_neg()),
+        }
+    }
+
+    /// False if the definition must do it.
+    #[rustfmt::skip] // One row per kernel.
+    #[inline(always)]
+    fn execute(&mut self, operation: &Operation, mask: u32) -> bool {
+        let Operation { kernel, destination, a, b, c, extra, .. } = *operation;
+        let places = [destination, a, b, c];
+        let file = &mut self.file;
+        macro_rules! map { ($function:expr) => { file.map(places, mask, #[inline(always)] $function) } }
+        macro_rules! wide { ($function:expr) => { file.map_wide(places, mask, #[inline(always)] $function) } }
+        macro_rules! holds { ($function:expr) => {{
+            let bits = file.compare(a, b, #[inline(always)] $function);
+            set(file, operation, mask, bits)
+        }} }
+        macro_rules! wide_holds { ($function:expr) => {{
+            let bits = file.compare_wide(a, b, #[inline(always)] $function);
+            set(file, operation, mask, bits)
+        }} }
+        macro_rules! doubt { ($function:expr) => {
+            return file.try_map(places, mask, #[inline(always)] $function)
+        } }
+        match kernel {
+            Kernel::Leave | Kernel::Pass | Kernel::Branch => return false,
+            Kernel::Copy => map!(|a, _, _| a),
+            Kernel::Add => map!(|a, b, _| a.wrapping_add(b)),
+            Kernel::Subtract => map!(|a, b, _| a.wrapping_sub(b)),
+            Kernel::MultiplyLow => map!(|a, b, _| a.wrapping_mul(b)),
+            Kernel::MultiplyHighSigned => map!(|a, b, _| (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32),
+            Kernel::MultiplyHighUnsigned => map!(|a, b, _| (u64::from(a) * u64::from(b) >> 32) as u32),
+            Kernel::MultiplyAddLow => map!(|a, b, c| a.wrapping_mul(b).wrapping_add(c)),
+            Kernel::And => map!(|a, b, _| a & b),
+            Kernel::Or => map!(|a, b, _| a | b),
+            Kernel::Xor => map!(|a, b, _| a ^ b),
+            Kernel::Not => map!(|a, _, _| !a),
+            Kernel::Negate => map!(|a, _, _| a.wrapping_neg()),
+            Kernel::Absolute => map!(|a, _, _| (a as i32).wrapping_abs() as u32),
+            Kernel::ShiftLeft => map!(|a, b, _| if b < 32 { a << b } else { 0 }),
+            Kernel::ShiftRightSigned => map!(|a, b, _| ((a as i32) >> b.min(31)) as u32),
+            Kernel::ShiftRightUnsigned => map!(|a, b, _| if b < 32 { a >> b } else { 0 }),
+            Kernel::MinimumSigned => map!(|a, b, _| (a as i32).min(b as i32) as u32),
+            Kernel::MinimumUnsigned => map!(|a, b, _| a.min(b)),
+            Kernel::MaximumSigned => map!(|a, b, _| (a as i32).max(b as i32) as u32),
+            Kernel::MaximumUnsigned => map!(|a, b, _| a.max(b)),
+            // Division by zero gives all ones, and so does its remainder.
+            Kernel::DivideSigned => map!(|a, b, _| if b == 0 { !0 } else { (a as i32).wrapping_div(b as i32) as u32 }),
+            Kernel::DivideUnsigned => map!(|a, b, _| a.checked_div(b).unwrap_or(!0)),
+            Kernel::RemainderSigned => map!(|a, b, _| if b == 0 { !0 } else { (a as i32).wrapping_rem(b as i32) as u32 }),
+            Kernel::RemainderUnsigned => map!(|a, b, _| a.checked_rem(b).unwrap_or(!0)),
+            Kernel::CountOnes => map!(|a, _, _| a.count_ones()),
+            Kernel::CountLeadingZeros => map!(|a, _, _| a.leading_zeros()),
+            Kernel::ReverseBits => map!(|a, _, _| a.reverse_bits()),
+            Kernel::ExtractSigned => map!(|a, b, c| words::extract::<true>(a, b, c)),
+            Kernel::ExtractUnsigned => map!(|a, b, c| words::extract::<false>(a, b, c)),
+            Kernel::LogicOfThree => map!(|a, b, c| words::logic_of_three(a, b, c, extra)),
+            Kernel::Permute => map!(|a, b, c| words::permute(a, b, c)),
+            Kernel::FunnelLeftClamp => map!(|a, b, c| (join(a, b) << c.min(32) >> 32) as u32),
+            Kernel::FunnelLeftWrap => map!(|a, b, c| (join(a, b) << (c & 31) >> 32) as u32),
+            Kernel::FunnelRightClamp => map!(|a, b, c| (join(a, b) >> c.min(32)) as u32),
+            Kernel::FunnelRightWrap => map!(|a, b, c| (join(a, b) >> (c & 31)) as u32),
+            Kernel::Select => select(file, operation, mask, 0),
+            Kernel::Extend => {
+                let field = |shift: u32| extra >> shift & 31;
+                let (signed_in, signed_out) = (extra >> 30 & 1 == 1, extra >> 31 == 1);
+                map!(|a, _, _| extend(extend(a, field(0), signed_in), field(5), signed_out) & u32::MAX >> field(10))
+            }
+            Kernel::PackHalves => map!(|a, b, _| a & 0xffff | b << 16),
+            Kernel::LowHalf => map!(|a, _, _| a & 0xffff),
+            Kernel::HighHalf => map!(|a, _, _| a >> 16),
+            Kernel::FloatAdd => map!(|a, b, _| words::add::<false>(a, b)),
+            Kernel::FloatAddFlush => map!(|a, b, _| words::add::<true>(a, b)),
+            Kernel::FloatSubtract => map!(|a, b, _| words::add::<false>(a, b ^ 1 << 31)),
+            Kernel::FloatSubtractFlush => map!(|a, b, _| words::add::<true>(a, b ^ 1 << 31)),
+            Kernel::FloatMultiply => map!(|a, b, _| words::multiply::<false>(a, b).0),
+            Kernel::FloatMultiplyFlush => doubt!(|a, b, _| words::multiply::<true>(a, b)),
+            Kernel::FloatFuse => map!(|a, b, c| words::fused_multiply_add::<false>(a, b, c).0),
+            Kernel::FloatFuseFlush => doubt!(|a, b, c| words::fused_multiply_add::<true>(a, b, c)),
+            Kernel::FloatNegate => map!(|a, _, _| words::negate::<false>(a)),
+            Kernel::FloatNegateFlush => map!(|a, _, _| words::negate::<true>(a)),
+            Kernel::FloatAbsolute => map!(|a, _, _| words::absolute::<false>(a)),
+            Kernel::FloatAbsoluteFlush => map!(|a, _, _| words::absolute::<true>(a)),
+            Kernel::FloatMinimum => map!(|a, b, _| words::extreme::<false, false, false>(a, b)),
+            Kernel::FloatMinimumFlush => map!(|a, b, _| words::extreme::<false, true, false>(a, b)),
+            Kernel::FloatMinimumKeep => map!(|a, b, _| words::extreme::<false, false, true>(a, b)),
+            Kernel::FloatMaximum => map!(|a, b, _| words::extreme::<true, false, false>(a, b)),
+            Kernel::FloatMaximumFlush => map!(|a, b, _| words::extreme::<true, true, false>(a, b)),
+            Kernel::FloatMaximumKeep => map!(|a, b, _| words::extreme::<true, false, true>(a, b)),
+            Kernel::Exponential => map!(|a, _, _| words::exponential(a)),
+            Kernel::ExponentialFlush => map!(|a, _, _| words::unit_exponential(a)),
+            Kernel::Logarithm => each(file, places, mask, special::logarithm),
+            Kernel::LogarithmFlush => each(file, places, mask, special::unit_logarithm),
+            Kernel::Reciprocal => each(file, places, mask, special::reciprocal),
+            Kernel::ReciprocalFlush => each(file, places, mask, special::unit_reciprocal),
+            Kernel::SquareRoot => each(file, places, mask, special::root),
+            Kernel::SquareRootFlush => each(file, places, mask, special::unit_root),
+            Kernel::ReciprocalRoot => each(file, places, mask, special::reciprocal_root),
+            Kernel::ReciprocalRootFlush => each(file, places, mask, special::unit_reciprocal_root),
+            Kernel::ToHalf => map!(|a, _, _| words::to_half(a)),
+            Kernel::FromHalf => map!(|a, _, _| words::from_half(a)),
+            Kernel::ToHalves => map!(|a, b, _| words::to_half(a) << 16 | words::to_half(b)),
+            Kernel::ToBrain16 => map!(|a, _, _| words::to_brain16(a)),
+            Kernel::ToBrain16s => map!(|a, b, _| words::to_brain16(a) << 16 | words::to_brain16(b)),
+            Kernel::FromBrain16 => map!(|a, _, _| a << 16),
+            Kernel::SignedToFloat => map!(|a, _, _| (a as i32 as f32).to_bits()),
+            Kernel::UnsignedToFloat => map!(|a, _, _| (a as f32).to_bits()),
+            Kernel::FloatToSigned => map!(|a, _, _| f32::from_bits(a) as i32 as u32),
+            Kernel::FloatToUnsigned => map!(|a, _, _| f32::from_bits(a) as u32),
+            Kernel::FloatToSignedNearest => map!(|a, _, _| f32::from_bits(a).round_ties_even() as i32 as u32),
+            Kernel::HalvesAdd => map!(|a, b, _| words::on_halves(a, b, |x, y| x + y)),
+            Kernel::HalvesSubtract => map!(|a, b, _| words::on_halves(a, b, |x, y| x - y)),
+            Kernel::HalvesMultiply => map!(|a, b, _| words::on_halves(a, b, |x, y| x * y)),
+            Kernel::WideCopy => wide!(|a, _, _| a),
+            Kernel::WideJoin => {
+                let [low, high] = [a, b].map(|place| file.words(place));
+                file.write(destination, mask, &low);
+                file.write(destination + 1, mask, &high);
+            }
+            Kernel::WideSplit => {
+                let [low, high] = [a, a + 1].map(|place| file.words(place));
+                file.write(destination, mask, &low);
+                file.write(extra, mask, &high);
+            }
+            Kernel::WideAdd => wide!(|a, b, _| a.wrapping_add(b)),
+            Kernel::WideSubtract => wide!(|a, b, _| a.wrapping_sub(b)),
+            Kernel::WideAnd => wide!(|a, b, _| a & b),
+            Kernel::WideOr => wide!(|a, b, _| a | b),
+            Kernel::WideXor => wide!(|a, b, _| a ^ b),
+            Kernel::WideShiftLeft => wide!(|a, b, _| if (b as u32) < 64 { a << (b as u32) } else { 0 }),
+            Kernel::WideShiftRightSigned => wide!(|a, b, _| ((a as i64) >> (b as u32).min(63)) as u64),
+            Kernel::WideShiftRightUnsigned => wide!(|a, b, _| if (b as u32) < 64 { a >> (b as u32) } else { 0 }),
+            Kernel::WideMultiplyLow => wide!(|a, b, _| a.wrapping_mul(b)),
+            Kernel::WideMultiplyAddLow => wide!(|a, b, c| a.wrapping_mul(b).wrapping_add(c)),
+            Kernel::WideSelect => {
+                select(file, operation, mask, 0);
+                select(file, operation, mask, 1);
+            }
+            Kernel::WidenSigned => wide!(|a, _, _| i64::from(a as i32) as u64),
+            Kernel::WidenUnsigned => wide!(|a, _, _| a & 0xffff_ffff),
+            Kernel::MultiplyWideSigned => wide!(|a, b, _| (i64::from(a as i32) * i64::from(b as i32)) as u64),
+            Kernel::MultiplyWideUnsigned => wide!(|a, b, _| (a & 0xffff_ffff) * (b & 0xffff_ffff)),
+            Kernel::MultiplyAddWideSigned => {
+                wide!(|a, b, c| ((i64::from(a as i32) * i64::from(b as i32)) as u64).wrapping_add(c));
+            }
+            Kernel::MultiplyAddWideUnsigned => {
+                wide!(|a, b, c| ((a & 0xffff_ffff) * (b & 0xffff_ffff)).wrapping_add(c));
+            }
+            Kernel::Equal => holds!(|a, b| a == b),
+            Kernel::LessSigned => holds!(|a, b| (a as i32) < b as i32),
+            Kernel::LessOrEqualSigned => holds!(|a, b| a as i32 <= b as i32),
+            Kernel::LessUnsigned => holds!(|a, b| a < b),
+            Kernel::LessOrEqualUnsigned => holds!(|a, b| a <= b),
+            Kernel::FloatEqual => holds!(|a, b| words::equal::<false>(a, b)),
+            Kernel::FloatEqualFlush => holds!(|a, b| words::equal::<true>(a, b)),
+            Kernel::FloatLess => holds!(|a, b| words::less::<false>(a, b)),
+            Kernel::FloatLessFlush => holds!(|a, b| words::less::<true>(a, b)),
+            Kernel::FloatLessOrEqual => holds!(|a, b| words::less_or_equal::<false>(a, b)),
+            Kernel::FloatLessOrEqualFlush => holds!(|a, b| words::less_or_equal::<true>(a, b)),
+            Kernel::WideEqual => wide_holds!(|a, b| a == b),
+            Kernel::WideLessSigned => wide_holds!(|a, b| (a as i64) < b as i64),
+            Kernel::WideLessOrEqualSigned => wide_holds!(|a, b| a as i64 <= b as i64),
+            Kernel::WideLessUnsigned => wide_holds!(|a, b| a < b),
+            Kernel::WideLessOrEqualUnsigned => wide_holds!(|a, b| a <= b),
+            Kernel::PredicateCopy => file.set_predicate(destination, mask, file.predicate(a)),
+            Kernel::PredicateAnd => file.set_predicate(destination, mask, file.predicate(a) & file.predicate(b)),
+            Kernel::PredicateOr => file.set_predicate(destination, mask, file.predicate(a) | file.predicate(b)),
+            Kernel::PredicateXor => file.set_predicate(destination, mask, file.predicate(a) ^ file.predicate(b)),
+            Kernel::PredicateNot => file.set_predicate(destination, mask, !file.predicate(a)),
+            Kernel::Shuffle => {
+                // Lanes that are not here may come later.
+                if mask != u32::MAX {
+                    return false;
+                }
+                let (from, words) = (&self.code.permutations()[extra as usize].from, file.words(a));
+                file.write(destination, mask, &std::array::from_fn(|lane| words[from[lane] as usize & 31]));
+            }
+        }
+        true
+    }
+}
+
+#[inline(always)]
+fn join(low: u32, high: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// All but the low `32 - unused` bits become copies of the sign, or zero.
+#[inline(always)]
+fn extend(value: u32, unused: u32, signed: bool) -> u32 {
+    let top = value << unused;
+    if signed { ((top as i32) >> unused) as u32 } else { top >> unused }
+}
+
+/// A function that the compiler does not make vector instructions of: called for each lane that counts.
+#[inline(always)]
+fn each(file: &mut File, [destination, a, ..]: [u32; 4], mask: u32, function: impl Fn(u32) -> u32) {
+    let mut words = file.words(a);
+    for (lane, word) in words.iter_mut().enumerate().filter(|(lane, _)| mask >> lane & 1 == 1) {
+        let _ = lane;
+        *word = function(*word);
+    }
+    file.write(destination, mask, &words);
+}
+
+/// Negates and combines what a comparison found, and writes it.
+#[inline(always)]
+fn set(file: &mut File, operation: &Operation, mask: u32, found: u32) {
+    let extra = operation.extra;
+    let found = found ^ (extra & combine::NEGATE).wrapping_neg();
+    let other = file.predicate(operation.c) ^ (extra / combine::NOT & 1).wrapping_neg();
+    let bits = match extra & combine::OPERATION {
+        combine::AND => found & other,
+        combine::OR => found | other,
+        combine::XOR => found ^ other,
+        _ => found,
+    };
+    file.set_predicate(operation.destination, mask, bits);
+}
+
+/// `selp` of the words `part` chunks further on.
+#[inline(always)]
+fn select(file: &mut File, operation: &Operation, mask: u32, part: u32) {
+    let negated = (operation.extra & combine::NEGATE).wrapping_neg();
+    let chosen = file.predicate(operation.c) ^ negated;
+    let [a, b] = [operation.a, operation.b].map(|place| file.words(place + part));
+    let mut result = [0; 32];
+    for half in 0..2 {
+        let part = |words: &[u32; 32]| std::array::from_fn(|lane| words[16 * half + lane]);
+        let blended = blend(chosen >> (16 * half), part(&a), part(&b));
+        result[16 * half..16 * half + 16].copy_from_slice(&blended);
+    }
+    file.write(operation.destination + part, mask, &result);
+}
