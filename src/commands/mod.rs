@@ -93,7 +93,7 @@ fn is_undecided(error: &anyhow::Error) -> bool {
 }
 
 fn is_unsupported(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(emulator::Error::Unsupported { .. } | emulator::Error::Feature(_)))
+    matches!(error.downcast_ref(), Some(emulator::Error::Unsupported { .. }))
         || matches!(error.downcast_ref(), Some(cuda::Error::Unsupported(_)))
         || diagnostics(error).is_some_and(::ptx::Diagnostics::only_unsupported)
 }

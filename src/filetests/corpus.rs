@@ -27,8 +27,7 @@ pub fn unsupported(case: &Case) -> Option<String> {
 fn missing(error: &Error) -> Option<String> {
     match error {
         Error::Unsupported { what, .. } => Some(format!("{}{}", what.mnemonic, what.why)),
-        Error::Feature(feature) => Some((*feature).into()),
-        Error::Recipe(_) => None,
+        Error::Recipe(_) | Error::TensorMap { .. } => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The emulator as a backend: loads a kernel, runs its launches, and says what the checks found.
 
-use crate::async_engines::tensor_map::TensorMap;
+use crate::async_engines::tensor_map::{Fault, TensorMap};
 use crate::checks;
 use crate::finding::Findings;
 use crate::machine::{LaunchShape, Program, Unsupported, run_grid};
@@ -24,8 +24,8 @@ pub enum Error {
     Recipe(#[from] launch::Error),
     #[error("{file}:{line}: {what}")]
     Unsupported { file: String, line: u32, what: Unsupported },
-    #[error("the emulator does not run {0} yet")]
-    Feature(&'static str),
+    #[error("tensor map of `{buffer}`: {why}")]
+    TensorMap { buffer: String, why: Fault },
 }
 
 /// A kernel with its recipe in plain numbers.
@@ -102,7 +102,8 @@ pub fn executes(form: &ptx::Form) -> bool {
 struct Device {
     global: GlobalMemory,
     addresses: Vec<u64>,
-    elements: Vec<Element>,
+    /// Name and element type of each.
+    buffers: Vec<(String, Element)>,
     variables: Variables,
 }
 
@@ -114,8 +115,8 @@ impl Device {
         };
         let addresses = memory.buffers.iter().map(place).collect();
         let variables = Variables::place(module, &mut global);
-        let elements = memory.buffers.iter().map(|buffer| buffer.element).collect();
-        Device { global, addresses, elements, variables }
+        let buffers = memory.buffers.iter().map(|buffer| (buffer.name.clone(), buffer.element)).collect();
+        Device { global, addresses, buffers, variables }
     }
 
     /// How many instructions warps executed; none if the launch did not happen. A launch that the target would refuse is
@@ -170,6 +171,36 @@ impl Placement for Device {
     }
 
     fn map(&mut self, map: &ResolvedMap) -> Result<[u8; MAP_BYTES], Error> {
-        Ok(TensorMap::of_recipe(map, self.elements[map.buffer], self.addresses[map.buffer]).encode())
+        let (name, element) = &self.buffers[map.buffer];
+        let map = TensorMap::of_recipe(map, *element, self.addresses[map.buffer]);
+        map.check().map_err(|why| Error::TensorMap { buffer: name.clone(), why })?;
+        Ok(map.encode())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(stride: u32) -> Result<Run, Error> {
+        let recipe = "//@ [buffer.x]\n//@ type = \"f16\"\n//@ shape = [64]\n//@ [[launch]]\n//@ grid = [1, 1, 1]\n\
+                      //@ block = [32, 1, 1]\n//@ args = [{ map = \"x\", dims = [8, 8], strides = [STRIDE], box = [8, 8] }]\n";
+        let body = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry one(.param .align 64 .b8 map[128])\n\
+                    {\n    ret;\n}\n";
+        let text = format!("{recipe}{body}").replace("STRIDE", &stride.to_string());
+        let kernel = Kernel::parse("one.ptx", &text)?;
+        let mut loaded = Emulator.load(&kernel)?;
+        let mut memory = Memory::new(loaded.resolved(), 0)?;
+        Emulator.run(&mut loaded, &mut memory, &Options::default())
+    }
+
+    #[test]
+    fn a_map_that_the_driver_would_refuse_is_refused() {
+        assert!(run(16).is_ok());
+        let error = run(24).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "tensor map of `x`: stride 1 of the tensor map is 24 bytes: expected a multiple of 16 below 2^40"
+        );
     }
 }

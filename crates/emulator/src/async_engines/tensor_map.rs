@@ -274,7 +274,7 @@ impl TensorMap {
     }
 
     /// CUDA driver API, cuTensorMapEncodeTiled: the bounds of its arguments.
-    fn check(&self) -> Result<(), Fault> {
+    pub fn check(&self) -> Result<(), Fault> {
         if !self.address.is_multiple_of(16) {
             return Err(Fault::Address(self.address));
         }

@@ -152,6 +152,13 @@ fn a_chunk_is_cut_where_the_tensor_ends() {
 }
 
 #[test]
+fn a_swizzled_row_outside_is_one_fill() {
+    let tile = TensorMap { swizzle: Swizzle::B128, ..map(ElementType::F16, &[64, 2], &[64, 3]) };
+    let plan = Plan::new(&tile, &[0, 1], 128).unwrap();
+    assert_eq!((filled(&plan), plan.moves.len()), (vec![(256, 512)], 8));
+}
+
+#[test]
 fn fill_is_zero_or_nan() {
     let line = map(ElementType::F16, &[8], &[8]);
     assert_eq!(Plan::new(&line, &[0], 0).unwrap().fill(4), [0; 4]);
