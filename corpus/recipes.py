@@ -122,14 +122,13 @@ def exactly(element, values):
 
 
 def reference(name, element, values, tolerance):
-    """The lines of an expectation: short lists inline, others in a file, as f16 where the tolerance allows."""
-    wide = element if tolerance == 0 or element == 'f64' else 'f16' if tolerance >= 2e-3 else 'f32'
-    if tolerance == 0 and len(values) <= 16:
-        lines = [f'expect = {list(values)!r}']
-    else:
-        lines = [f'expect = "{stored(name, wide, values)}"']
-        lines += [f'expect_type = "{wide}"'] if wide != element else []
-    return lines + ([f'tolerance = "rel_l2({tolerance!r})"'] if tolerance else [])
+    """The lines of an expectation: exact ones as `exactly` has them, others in a file, as f16 where that will do."""
+    wide = 'f64' if element == 'f64' else 'f16' if tolerance >= 2e-3 else 'f32'
+    if tolerance == 0:
+        return [exactly(element, values)]
+    lines = [f'expect = "{stored(name, wide, values)}"']
+    lines += [f'expect_type = "{wide}"'] if wide != element else []
+    return [*lines, f'tolerance = "rel_l2({tolerance!r})"']
 
 
 class Case:

@@ -12,12 +12,14 @@ extern "C" __global__ void __launch_bounds__(128) barrier_ring(const int* __rest
         #pragma unroll 1
         for (int tile = 0; tile < tiles; ++tile) {
             empty[tile & 1].arrive_and_wait();
+            #pragma unroll 1
             for (int i = t; i < 96; i += 32) stage[tile & 1][i] = x[tile * 96 + i] * 3;
             barrier::arrival_token token = full[tile & 1].arrive();
             (void)token;
         }
     } else {
         int sum = 0;
+        #pragma unroll 1
         for (int s = 0; s < 2; ++s) { auto token = empty[s].arrive(); (void)token; }
         #pragma unroll 1
         for (int tile = 0; tile < tiles; ++tile) {

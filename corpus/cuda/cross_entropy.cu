@@ -9,7 +9,7 @@ extern "C" __global__ void __launch_bounds__(32) cross_entropy(const half* __res
         m = fmaxf(m, v);
         s = s * expf(o - m) + expf(v - m);
     }
-    #pragma unroll
+    #pragma unroll 1
     for (int d = 16; d; d /= 2) {
         float om = __shfl_xor_sync(~0u, m, d), os = __shfl_xor_sync(~0u, s, d), top = fmaxf(m, om);
         s = s * expf(m - top) + os * expf(om - top);

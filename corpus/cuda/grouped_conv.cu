@@ -6,7 +6,7 @@ extern "C" __global__ void grouped_conv(const half* __restrict__ x, const half* 
     float acc = 0.f;
     #pragma unroll 1
     for (int i = 0; i < per_group; ++i)
-        #pragma unroll
+        #pragma unroll 3
         for (int t = 0; t < 9; ++t) {
             int u = py + t / 3 - 1, v = px + t % 3 - 1;
             if (u >= 0 && u < size && v >= 0 && v < size)

@@ -1,5 +1,6 @@
 // int8 GEMM, C[MxN] s32 = A[MxK] B[NxK]^T: with __dp4a, and with mma.m16n8k32 (sm_80) or mma.m8n8k16 (sm_75) and a saturated requantisation.
 #include <cstdint>
+#if __CUDA_ARCH__ < 800
 extern "C" __global__ void __launch_bounds__(256) dp4a_gemm(const int* __restrict__ A, const int* __restrict__ B, int* __restrict__ C, int M, int N, int K4) {
     __shared__ int as[16][17], bs[16][17];
     int tx = threadIdx.x, ty = threadIdx.y, r = blockIdx.y * 16 + ty, c = blockIdx.x * 16 + tx, acc = 0;
@@ -8,12 +9,13 @@ extern "C" __global__ void __launch_bounds__(256) dp4a_gemm(const int* __restric
         as[ty][tx] = r < M && k + tx < K4 ? A[r * K4 + k + tx] : 0;
         bs[ty][tx] = blockIdx.x * 16 + ty < N && k + tx < K4 ? B[(blockIdx.x * 16 + ty) * K4 + k + tx] : 0;
         __syncthreads();
-        #pragma unroll
+        #pragma unroll 4
         for (int i = 0; i < 16; ++i) acc = __dp4a(as[ty][i], bs[tx][i], acc);
         __syncthreads();
     }
     if (r < M && c < N) C[r * N + c] = acc;
 }
+#endif
 extern "C" __global__ void __launch_bounds__(32) imma_gemm(const int8_t* __restrict__ A, const int8_t* __restrict__ B, int* __restrict__ C, int8_t* __restrict__ Q, int N, int K, int shift) {
     int l = threadIdx.x, g = l >> 2, p = l & 3, r = blockIdx.y * 16 + g, c = blockIdx.x * 8;
     int acc[4] = {};

@@ -4,7 +4,7 @@ __device__ __forceinline__ uint32_t sa(const void* p) { return (uint32_t)__cvta_
 extern "C" __global__ void __launch_bounds__(32) ldmatrix_trans(const uint16_t* __restrict__ in, uint16_t* __restrict__ out, int rows, int cols) {
     __shared__ __align__(16) uint16_t tile[32][40], done[32][40];
     int l = threadIdx.x, r0 = blockIdx.y * 32, c0 = blockIdx.x * 32;
-    #pragma unroll
+    #pragma unroll 1
     for (int i = l; i < 128; i += 32) *(uint4*)&tile[i >> 2][(i & 3) * 8] = *(const uint4*)(in + (r0 + (i >> 2)) * cols + c0 + (i & 3) * 8);
     __syncwarp();
     #pragma unroll
@@ -23,6 +23,6 @@ extern "C" __global__ void __launch_bounds__(32) ldmatrix_trans(const uint16_t* 
         for (int i = 0; i < 4; ++i) *(uint32_t*)&done[c + (i >> 1) * 8 + (l >> 2)][r + (i & 1) * 8 + (l & 3) * 2] = m[i];
     }
     __syncwarp();
-    #pragma unroll
+    #pragma unroll 1
     for (int i = l; i < 128; i += 32) *(uint4*)(out + (c0 + (i >> 2)) * rows + r0 + (i & 3) * 8) = *(uint4*)&done[i >> 2][(i & 3) * 8];
 }

@@ -9,7 +9,7 @@ __device__ __forceinline__ float part(const float* __restrict__ A, const float* 
         as[threadIdx.y][threadIdx.x] = A[r * K + k + threadIdx.x];
         bs[threadIdx.y][threadIdx.x] = B[(k + threadIdx.y) * N + c];
         __syncthreads();
-        #pragma unroll
+        #pragma unroll 4
         for (int i = 0; i < T; ++i) acc = fmaf(as[threadIdx.y][i], bs[i][threadIdx.x], acc);
         __syncthreads();
     }
