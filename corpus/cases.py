@@ -3,16 +3,10 @@ import math, os
 from operator import mul
 
 import styles
-from recipes import AMPERE, LAUNCH, LOG2_E, ROOT, TARGETS, Case, Drawn, Matrix, f32
+from recipes import AMPERE, LAUNCH, LOG2_E, ROOT, TARGETS, Case, Drawn, Matrix, f32, softmax
 
 
 # What kernels should compute.
-
-def softmax(row):
-    weights = [math.exp(value - max(row)) for value in row]
-    total = math.fsum(weights)
-    return [weight / total for weight in weights]
-
 
 def moments(row, epsilon=1e-5):
     mean = math.fsum(row) / len(row)

@@ -222,3 +222,11 @@ class Case:
         wider = lambda line: line.replace('rel_l2(1e-05)', 'rel_l2(0.0001)')
         self.buffers = [[wider(line) for line in buffer] for buffer in self.buffers]
         self.write(TARGETS, suffix='_fm')
+
+
+# What many kernels compute.
+
+def softmax(row):
+    weights = [math.exp(value - max(row)) for value in row]
+    total = math.fsum(weights)
+    return [weight / total for weight in weights]

@@ -1,8 +1,8 @@
 """The cases beyond the first ones: other styles of kernel, other compilers. `cases.py` writes them with the rest."""
-import math
+import math, re
 from itertools import accumulate
 
-from recipes import ROUND, Case, Drawn, f32, signed
+from recipes import ROOT, ROUND, Case, Drawn, f32, signed, softmax
 
 WORD = 1 << 32
 
@@ -137,10 +137,7 @@ def barriers():
 
 def hopper():
     x = Drawn('f32', [2, 300], 119, 3.0)
-    expected = []
-    for row in x.matrix().rows:
-        total = math.fsum(math.exp(value - max(row)) for value in row)
-        expected += [math.exp(value - max(row)) / total for value in row]
+    expected = [value for row in x.matrix().rows for value in softmax(row)]
     case = Case('cluster_softmax', 'softmax of a row by a cluster of four blocks', 'cluster_reduce', 'cluster_softmax',
                 [8, 1, 1], [64, 1, 1])
     case.reads('x', x).writes('y', 'f32', [2, 300], expected, 1e-5).numbers('s32', 300).write(['sm_90a'], suffix='_134')
@@ -342,5 +339,27 @@ def triton_integers():
     case.numbers('s32', 400).scratch().write(['sm_75'], suffix='_t39')
 
 
+# CuTe DSL.
+
+def entry_of(ptx):
+    """CuTe writes the types of all arguments into the name of an entry."""
+    with open(f'{ROOT}/ptx/{ptx}.ptx') as file:
+        [name] = re.findall(r'\.entry (\w+)', file.read())
+    return name
+
+
+def cute():
+    a, b = Drawn('bf16', [64, 64], 141), Drawn('bf16', [64, 64], 142)
+    case = Case('cute_gemm', 'matrix product by CuTe DSL: swizzled shared memory, cp.async, ldmatrix, mma.sync',
+                'cute_gemm', entry_of('cute_gemm.sm_80'), [1, 1, 1], [128, 1, 1], 8192)
+    case.reads('a', a).reads('b', b)
+    case.writes('c', 'f32', [64, 64], a.matrix().times_transposed(b.matrix()).flat(), 1e-5).write(['sm_80'])
+    x = Drawn('f32', [8, 128], 143, 3.0)
+    case = Case('cute_softmax', 'softmax of rows by CuTe DSL, a warp per row', 'cute_softmax',
+                entry_of('cute_softmax.sm_90a'), [2, 1, 1], [128, 1, 1])
+    case.reads('x', x).writes('y', 'f32', [8, 128], [value for row in x.matrix().rows for value in softmax(row)], 1e-5)
+    case.write(['sm_90a'])
+
+
 ALL = [split_k, integer_products, float_products, local_fragment, scans, orders, pipelines, barriers, hopper,
-       transposed_copy, transformer_parts, losses, images, calls, prices, warps, triton_integers]
+       transposed_copy, transformer_parts, losses, images, calls, prices, warps, triton_integers, cute]
