@@ -354,6 +354,11 @@ def cute():
                 'cute_gemm', entry_of('cute_gemm.sm_80'), [1, 1, 1], [128, 1, 1], 8192)
     case.reads('a', a).reads('b', b)
     case.writes('c', 'f32', [64, 64], a.matrix().times_transposed(b.matrix()).flat(), 1e-5).write(['sm_80'])
+    case = Case('cute_wgmma', 'matrix product by CuTe DSL: tensor maps and wgmma', 'cute_wgmma',
+                entry_of('cute_wgmma.sm_90a'), [1, 1, 1], [128, 1, 1], 17408)
+    case.reads('a', a, argument=False).reads('b', b, argument=False).map('a', [64, 64], False).map('b', [64, 64], False)
+    case.writes('c', 'f32', [64, 64], a.matrix().times_transposed(b.matrix()).flat(), 1e-5, of='cute_gemm')
+    case.numbers('u8', 0).write(['sm_90a'])
     x = Drawn('f32', [8, 128], 143, 3.0)
     case = Case('cute_softmax', 'softmax of rows by CuTe DSL, a warp per row', 'cute_softmax',
                 entry_of('cute_softmax.sm_90a'), [2, 1, 1], [128, 1, 1])

@@ -10,8 +10,10 @@ os.environ['CUTE_DSL_DUMP_DIR'] = FOLDER
 
 import cutlass
 import cutlass.cute as cute
-from cutlass.cute.nvgpu import cpasync, warp
+from cutlass.cute.nvgpu import OperandMajorMode, cpasync, warp, warpgroup
 from cutlass.cute.runtime import make_ptr
+from cutlass.tensor_utils import LayoutEnum
+from cutlass.utils import hopper_helpers
 
 M, N, K, TILE = 64, 64, 64, 32
 
@@ -58,6 +60,60 @@ def gemm(a: cute.Pointer, b: cute.Pointer, c: cute.Pointer):
 
 
 @cute.kernel
+def wgmma_kernel(tma_a: cute.CopyAtom, a: cute.Tensor, tma_b: cute.CopyAtom, b: cute.Tensor, c: cute.Tensor,
+                 mma: cute.TiledMma, layout_a: cute.ComposedLayout, layout_b: cute.ComposedLayout):
+    """One warpgroup: TMA brings both operands whole, wgmma multiplies them."""
+    thread, _, _ = cute.arch.thread_idx()
+    memory = cutlass.memory.SmemAllocator()
+    full = memory.allocate_array(cutlass.Int64, 1)
+    shared_a = memory.allocate_tensor(cutlass.BFloat16, layout_a.outer, 1024, layout_a.inner)
+    shared_b = memory.allocate_tensor(cutlass.BFloat16, layout_b.outer, 1024, layout_b.inner)
+    if thread == 0:
+        cute.arch.mbarrier_init(full, 1)
+        cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+    grouped = lambda tensor: cute.group_modes(tensor, 0, 2)
+    to_a, from_a = cpasync.tma_partition(tma_a, 0, cute.make_layout(1), grouped(shared_a),
+                                         grouped(cute.local_tile(a, (M, K), (0, None))))
+    to_b, from_b = cpasync.tma_partition(tma_b, 0, cute.make_layout(1), grouped(shared_b),
+                                         grouped(cute.local_tile(b, (N, K), (0, None))))
+    if thread < 32:
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive_and_expect_tx(full, (M + N) * K * 2)
+        cute.copy(tma_a, from_a[None, 0], to_a[None, 0], tma_bar_ptr=full)
+        cute.copy(tma_b, from_b[None, 0], to_b[None, 0], tma_bar_ptr=full)
+    cute.arch.mbarrier_wait(full, 0)
+    part = mma.get_slice(thread)
+    tiles_a = mma.make_fragment_A(part.partition_A(shared_a))
+    tiles_b = mma.make_fragment_B(part.partition_B(shared_b))
+    result = part.partition_C(c)
+    sums = mma.make_fragment_C(result)
+    mma.set(warpgroup.Field.ACCUMULATE, False)
+    warpgroup.fence()
+    for k in cutlass.range_constexpr(K // 16):
+        cute.gemm(mma, sums, tiles_a[None, None, k, 0], tiles_b[None, None, k, 0], sums)
+        mma.set(warpgroup.Field.ACCUMULATE, True)
+    warpgroup.commit_group()
+    warpgroup.wait_group(0)
+    cute.autovec_copy(sums, result)
+
+
+@cute.jit
+def wgmma(a: cute.Pointer, b: cute.Pointer, c: cute.Pointer):
+    rows = lambda pointer, *shape: cute.make_tensor(pointer, cute.make_ordered_layout(shape, order=(1, 0)))
+    major, element = OperandMajorMode.K, cutlass.BFloat16
+    mma = hopper_helpers.make_trivial_tiled_mma(element, element, major, major, cutlass.Float32, (1, 1, 1), (64, N))
+    layout_a = hopper_helpers.make_smem_layout_a(LayoutEnum.ROW_MAJOR, (M, N, K), element, 1)
+    layout_b = hopper_helpers.make_smem_layout_b(LayoutEnum.ROW_MAJOR, (M, N, K), element, 1)
+    operation = cpasync.CopyBulkTensorTileG2SOp()
+    stage = lambda layout: cute.slice_(layout, (None, None, 0))
+    tma_a, view_a = cpasync.make_tiled_tma_atom(operation, rows(a, M, K), stage(layout_a), (M, K))
+    tma_b, view_b = cpasync.make_tiled_tma_atom(operation, rows(b, N, K), stage(layout_b), (N, K))
+    wgmma_kernel(tma_a, view_a, tma_b, view_b, rows(c, M, N), mma, layout_a, layout_b).launch(
+        grid=(1, 1, 1), block=(128, 1, 1))
+
+
+@cute.kernel
 def softmax_kernel(x: cute.Tensor, y: cute.Tensor):
     """A warp per row, four values at a time."""
     thread, _, _ = cute.arch.thread_idx()
@@ -82,6 +138,7 @@ def pointer(element):
 
 KERNELS = {
     'cute_gemm': (gemm, cutlass.BFloat16, cutlass.BFloat16, cutlass.Float32),
+    'cute_wgmma': (wgmma, cutlass.BFloat16, cutlass.BFloat16, cutlass.Float32),
     'cute_softmax': (softmax, cutlass.Float32, cutlass.Float32),
 }
 
