@@ -15,17 +15,17 @@ from cutlass.cute.runtime import make_ptr
 from cutlass.tensor_utils import LayoutEnum
 from cutlass.utils import hopper_helpers
 
-M, N, K, TILE = 64, 64, 64, 32
+M, N, K, TILE = 64, 32, 64, 32
 
 
 @cute.kernel
 def gemm_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, mma: cute.TiledMma, copy: cute.TiledCopy,
-                layout: cute.ComposedLayout):
+                layout_a: cute.ComposedLayout, layout_b: cute.ComposedLayout):
     """One block: tiles of A and B through swizzled shared memory, cp.async, ldmatrix and mma.sync."""
     thread, _, _ = cute.arch.thread_idx()
     memory = cutlass.memory.SmemAllocator()
-    shared_a = memory.allocate_tensor(cutlass.BFloat16, layout, 16)
-    shared_b = memory.allocate_tensor(cutlass.BFloat16, layout, 16)
+    shared_a = memory.allocate_tensor(cutlass.BFloat16, layout_a, 16)
+    shared_b = memory.allocate_tensor(cutlass.BFloat16, layout_b, 16)
     mine, part = copy.get_slice(thread), mma.get_slice(thread)
     load = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), cutlass.BFloat16)
     load_a, load_b = cute.make_tiled_copy_A(load, mma), cute.make_tiled_copy_B(load, mma)
@@ -50,13 +50,15 @@ def gemm_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, mma: cute.TiledM
 
 @cute.jit
 def gemm(a: cute.Pointer, b: cute.Pointer, c: cute.Pointer):
-    layout = cute.make_composed_layout(cute.make_swizzle(2, 3, 3), 0, cute.make_ordered_layout((M, TILE), order=(1, 0)))
+    swizzled = lambda *shape: cute.make_composed_layout(cute.make_swizzle(2, 3, 3), 0,
+                                                        cute.make_ordered_layout(shape, order=(1, 0)))
     atom = cute.make_copy_atom(cpasync.CopyG2SOp(), cutlass.BFloat16, num_bits_per_copy=128)
     copy = cute.make_tiled_copy_tv(atom, cute.make_ordered_layout((32, 4), order=(1, 0)), cute.make_layout((1, 8)))
     mma = cute.make_tiled_mma(warp.MmaF16BF16Op(cutlass.BFloat16, cutlass.Float32, (16, 8, 16)), (2, 2, 1),
                               permutation_mnk=(32, 32, 16))
     rows = lambda pointer, *shape: cute.make_tensor(pointer, cute.make_ordered_layout(shape, order=(1, 0)))
-    gemm_kernel(rows(a, M, K), rows(b, N, K), rows(c, M, N), mma, copy, layout).launch(grid=(1, 1, 1), block=(128, 1, 1))
+    gemm_kernel(rows(a, M, K), rows(b, N, K), rows(c, M, N), mma, copy, swizzled(M, TILE), swizzled(N, TILE)).launch(
+        grid=(1, 1, 1), block=(128, 1, 1))
 
 
 @cute.kernel
