@@ -170,7 +170,7 @@ def triton_product(name, what, a, b, tolerance, of, grid=(1, 1, 1)):
 
 def triton_gemm():
     for element, targets, shared in [('f16', TARGETS[:1], [8192]), ('bf16', AMPERE, [12288, 12288, 16384])]:
-        a, b = Drawn(element, [96, 112], 36), Drawn(element, [112, 128], 37)
+        a, b = Drawn(element, [72, 112], 36), Drawn(element, [112, 80], 37)
         case = triton_product('tri_matmul', 'matrix product by Triton, with edges', a, b, 1e-5, f'tri_matmul_{element}',
                               [2, 2, 1])
         case.write(targets, shared)

@@ -1,4 +1,4 @@
-"""CuTe DSL kernels, compiled without a GPU: `python cute/kernels.py cute_gemm.sm_80 OUT` writes OUT/cute_gemm.sm_80.ptx."""
+"""CuTe DSL kernels, compiled without a GPU: `python cute/kernels.py cute_gemm.sm_80 OUT` writes one module to OUT."""
 import glob, os, shutil, sys, tempfile
 
 NAME, ARCH = sys.argv[1].split('.')
