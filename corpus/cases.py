@@ -1,201 +1,12 @@
-"""Writes the recipes of the corpus and the references they name: `python3 corpus/cases.py`, standard library only.
-
-Inputs come from the seeds in the recipes, drawn here as `launch` draws them. References are computed in double
-precision and stored no wider than their tolerance needs.
-"""
-import math, os, struct
+"""Writes the recipes of the corpus and the references they name: `python3 corpus/cases.py`, standard library only."""
+import math, os
 from operator import mul
 
-ROOT = os.path.dirname(os.path.abspath(__file__))
-MASK = (1 << 64) - 1
-TARGETS = ['sm_75', 'sm_80', 'sm_89', 'sm_90a']
-AMPERE = TARGETS[1:]
-LOG2_E = 1.4426950408889634
-LAUNCH = 'LAUNCH'
-
-
-# Numbers as the recipe reader makes them.
-
-def normals(seed, count, sigma=1.0):
-    """SplitMix64, twelve uniforms summed less their mean."""
-    state, drawn = seed, []
-    for _ in range(count):
-        total = 0
-        for _ in range(6):
-            state = (state + 0x9E3779B97F4A7C15) & MASK
-            z = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-            z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-            z ^= z >> 31
-            total += (z >> 32) + (z & 0xFFFFFFFF)
-        drawn.append(sigma * ((total - 6 * 0xFFFFFFFF) / 4294967296.0))
-    return drawn
-
-
-def small_float(value, fraction, least_exponent):
-    """The nearest value with so many fraction bits, ties to even."""
-    if value == 0.0:
-        return value
-    step = math.ldexp(1.0, max(math.frexp(value)[1] - 1, least_exponent) - fraction)
-    return round(value / step) * step
-
-
-def f32(value):
-    return struct.unpack('<f', struct.pack('<f', value))[0]
-
-
-ROUND = {
-    'f32': f32,
-    'f16': lambda value: small_float(value, 10, -14),
-    'bf16': lambda value: small_float(value, 7, -126),
-    'e4m3': lambda value: small_float(value, 3, -6),
-    's32': lambda value: (round(value) + (1 << 31)) % (1 << 32) - (1 << 31),
-    'u32': lambda value: round(value) % (1 << 32),
-}
-PACK = {'f16': 'e', 'f32': 'f', 's32': 'i', 'u32': 'I'}
-
-
-class Matrix:
-    """Rows of numbers."""
-
-    def __init__(self, rows):
-        self.rows = rows
-
-    def transposed(self):
-        return Matrix([list(column) for column in zip(*self.rows)])
-
-    def times_transposed(self, other):
-        return Matrix([[sum(map(mul, row, column)) for column in other.rows] for row in self.rows])
-
-    def times(self, other):
-        return self.times_transposed(other.transposed())
-
-    def flat(self):
-        return [value for row in self.rows for value in row]
-
-
-class Drawn:
-    """A buffer filled from a seed."""
-
-    def __init__(self, element, shape, seed, sigma=1.0):
-        self.element, self.shape, self.seed, self.sigma = element, shape, seed, sigma
-        self.values = [ROUND[element](value) for value in normals(seed, math.prod(shape), sigma)]
-
-    def init(self):
-        return f'init = "normal({self.sigma!r}, {self.seed})"'
-
-    def matrices(self):
-        """The matrices of all but the last two dimensions."""
-        rows, columns = self.shape[-2:]
-        split = [self.values[at:at + columns] for at in range(0, len(self.values), columns)]
-        return [Matrix(split[at:at + rows]) for at in range(0, len(split), rows)]
-
-    def matrix(self):
-        [only] = self.matrices()
-        return only
-
-
-# Recipes.
-
-def stored(name, element, values):
-    """Writes a data file and gives its name within the corpus."""
-    path = f'data/{name}.bin'
-    with open(f'{ROOT}/{path}', 'wb') as file:
-        file.write(struct.pack(f'<{len(values)}{PACK[element]}', *values))
-    return path
-
-
-def reference(name, element, values, tolerance):
-    """The lines of an expectation: short lists inline, others in a file, as f16 where the tolerance allows."""
-    wide = element if tolerance == 0 else 'f16' if tolerance >= 2e-3 else 'f32'
-    if tolerance == 0 and len(values) <= 16:
-        lines = [f'expect = {list(values)!r}']
-    else:
-        lines = [f'expect = "{stored(name, wide, values)}"']
-        lines += [f'expect_type = "{wide}"'] if wide != element else []
-    return lines + ([f'tolerance = "rel_l2({tolerance!r})"'] if tolerance else [])
-
-
-class Case:
-    """A kernel for several targets; `{target}` in the name of its PTX is each of them."""
-
-    def __init__(self, name, what, ptx, entry, grid, block, shared=0):
-        self.name, self.what, self.ptx, self.entry = name, what, ptx, entry
-        self.grid, self.block, self.shared = grid, block, shared
-        self.buffers, self.args, self.known, self.findings = [], [], {}, {}
-
-    def buffer(self, name, element, shape, *lines, argument=True):
-        self.buffers.append([f'[buffer.{name}]', f'type = "{element}"', f'shape = {list(shape)}', *lines])
-        self.known[name] = (element, list(shape))
-        self.args += [f'{{ buffer = "{name}" }}'] if argument else []
-        return self
-
-    def reads(self, name, drawn, argument=True):
-        return self.buffer(name, drawn.element, drawn.shape, drawn.init(), argument=argument)
-
-    def reads_file(self, name, shape, values):
-        return self.buffer(name, 'f32', shape, f'file = "{stored(f"{self.name}.{name}", "f32", values)}"')
-
-    def writes(self, name, element, shape, values, tolerance, init=None, of=None, argument=True):
-        lines = [f'init = "{init}"'] if init else []
-        lines += reference(f'{of or self.name}.{name}', element, values, tolerance)
-        return self.buffer(name, element, shape, *lines, argument=argument)
-
-    def numbers(self, element, *values):
-        self.args += [f'{{ {element} = {value!r} }}' for value in values]
-        return self
-
-    def map(self, name, box, triton=True):
-        """A tensor map; Triton passes shape and strides behind it."""
-        element, shape = self.known[name]
-        stride = shape[1] * 2
-        self.args.append(f'{{ map = "{name}", dims = {shape[::-1]}, strides = [{stride}], box = {list(box)}, '
-                         'swizzle = "128B", l2 = "128B" }')
-        return self.numbers('s32', *shape).numbers('s64', shape[1], 1) if triton else self
-
-    def scratch(self, bytes=0):
-        """Triton's last two parameters: scratch for all blocks, and for a profiler, which is not there."""
-        if bytes:
-            self.buffer('scratch', 'u8', [bytes])
-        self.args += ['{ null = true }'] * (1 if bytes else 2)
-        return self
-
-    def finds(self, target, why, *findings):
-        """What the checks find for a target, each with its line in the module; the recipe's launch is line LAUNCH."""
-        self.findings[target] = [f'# {why}', *[f'#~ {line} {finding}' for line, finding in findings]]
-        return self
-
-    def write(self, targets, shared=None, suffix=''):
-        for at, target in enumerate(targets):
-            self.write_target(target, shared[at] if shared else self.shared, suffix)
-        return self
-
-    def write_target(self, target, shared, suffix):
-        ptx = self.ptx + suffix
-        lines = [f'# {self.what}', *self.findings.get(target, []), f'ptx = "ptx/{ptx}.{target}.ptx"', '']
-        for buffer in self.buffers:
-            lines += [*buffer, '']
-        lines += ['[[launch]]', f'entry = "{self.entry}"', f'grid = {list(self.grid)}', f'block = {list(self.block)}']
-        lines += [f'shared = {shared}'] if shared else []
-        lines += ['args = [', *[f'  {argument},' for argument in self.args], ']', '']
-        text = '\n'.join(lines).replace("'", '"').replace(LAUNCH, str(lines.index('[[launch]]') + 1))
-        with open(f'{ROOT}/{self.name}{suffix}.{target}.toml', 'w') as file:
-            file.write(text)
-
-    def write_fast(self):
-        """The same launch of a module that nvcc made with -use_fast_math: flushes denormals, divides approximately."""
-        self.what += ', with -use_fast_math'
-        wider = lambda line: line.replace('rel_l2(1e-05)', 'rel_l2(0.0001)')
-        self.buffers = [[wider(line) for line in buffer] for buffer in self.buffers]
-        self.write(TARGETS, suffix='_fm')
+import styles
+from recipes import AMPERE, LAUNCH, LOG2_E, ROOT, TARGETS, Case, Drawn, Matrix, f32, softmax
 
 
 # What kernels should compute.
-
-def softmax(row):
-    weights = [math.exp(value - max(row)) for value in row]
-    total = math.fsum(weights)
-    return [weight / total for weight in weights]
-
 
 def moments(row, epsilon=1e-5):
     mean = math.fsum(row) / len(row)
@@ -359,7 +170,7 @@ def triton_product(name, what, a, b, tolerance, of, grid=(1, 1, 1)):
 
 def triton_gemm():
     for element, targets, shared in [('f16', TARGETS[:1], [8192]), ('bf16', AMPERE, [12288, 12288, 16384])]:
-        a, b = Drawn(element, [96, 112], 36), Drawn(element, [112, 128], 37)
+        a, b = Drawn(element, [72, 112], 36), Drawn(element, [112, 80], 37)
         case = triton_product('tri_matmul', 'matrix product by Triton, with edges', a, b, 1e-5, f'tri_matmul_{element}',
                               [2, 2, 1])
         case.write(targets, shared)
@@ -476,5 +287,5 @@ def triton_backward():
 if __name__ == '__main__':
     os.makedirs(f'{ROOT}/data', exist_ok=True)
     for cases in [cuda_vectors, cuda_rows, cuda_atomics, cuda_gemm, cuda_attention, triton_rows, triton_gemm,
-                  triton_tensor_maps, triton_attention, triton_attention_128, triton_backward]:
+                  triton_tensor_maps, triton_attention, triton_attention_128, triton_backward, *styles.ALL]:
         cases()

@@ -120,6 +120,8 @@ fn operands_as_people_and_compilers_write_them() {
         ("ld.shared.b32 %r0, [ %r1 + 0 ];", "ld.shared.b32 %r0, [%r1];"),
         ("st.shared.v4.b32 [S], {%r0, 1, 0x10, -1};", "st.shared.v4.b32 [S], {%r0, 1, 16, -1};"),
         ("ld.global.v2.b32 {%r0, _}, [%d0];", "ld.global.v2.b32 {%r0, _}, [%d0];"),
+        ("mov.u32 %r0, WARP_SZ;", "mov.u32 %r0, 32;"),
+        ("ld.shared.b32 %r0, [%r1+WARP_SZ];", "ld.shared.b32 %r0, [%r1+32];"),
         ("mov.f32 %f0, 0f3f800000;", "mov.f32 %f0, 0f3F800000;"),
         ("mov.f64 %g0, 0D3FF0000000000000;", "mov.f64 %g0, 0d3FF0000000000000;"),
         ("mov.f32 %f0, 1.5;", "mov.f32 %f0, 0d3FF8000000000000;"),

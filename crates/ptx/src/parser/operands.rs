@@ -10,6 +10,8 @@ use crate::special::SPECIAL_REGISTERS;
 
 /// How deep `{ { … } }` may nest; PTX has one level.
 const MAX_DEPTH: u32 = 4;
+/// The constant that PTX predefines, 32 on every target. PTX ISA, "Predefined Constants".
+const WARP_SIZE: Token = Token::Word("WARP_SZ");
 
 impl<'a> Parser<'a> {
     /// All operands up to the `;`, which stays.
@@ -105,7 +107,7 @@ impl<'a> Parser<'a> {
                 self.next += 1;
                 Operand::Sink
             }
-            Some(Token::Word(name)) => self.named(name, names)?,
+            Some(Token::Word(name)) if self.peek() != Some(WARP_SIZE) => self.named(name, names)?,
             _ => Operand::Immediate(self.immediate()?),
         };
         if self.take(Token::Bar) {
@@ -230,6 +232,7 @@ impl<'a> Parser<'a> {
             Some(Token::Decimal(text)) => {
                 text.parse::<f64>().ok().map(|value| Immediate::Double((sign as f64 * value).to_bits()))
             }
+            Some(WARP_SIZE) => Some(Immediate::Integer(sign * 32)),
             _ => return self.unexpected("an operand"),
         };
         self.next += 1;

@@ -1,0 +1,232 @@
+"""Buffers as the recipe reader fills them, and recipes as text.
+
+Inputs come from the seeds in the recipes, drawn here as `launch` draws them. References are stored no wider than their
+tolerance needs.
+"""
+import hashlib, math, os, struct
+from operator import mul
+
+ROOT = os.path.dirname(os.path.abspath(__file__))
+MASK = (1 << 64) - 1
+TARGETS = ['sm_75', 'sm_80', 'sm_89', 'sm_90a']
+AMPERE = TARGETS[1:]
+LOG2_E = 1.4426950408889634
+LAUNCH = 'LAUNCH'
+
+
+# Numbers as the recipe reader makes them.
+
+def normals(seed, count, sigma=1.0):
+    """SplitMix64, twelve uniforms summed less their mean."""
+    state, drawn = seed, []
+    for _ in range(count):
+        total = 0
+        for _ in range(6):
+            state = (state + 0x9E3779B97F4A7C15) & MASK
+            z = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+            z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+            z ^= z >> 31
+            total += (z >> 32) + (z & 0xFFFFFFFF)
+        drawn.append(sigma * ((total - 6 * 0xFFFFFFFF) / 4294967296.0))
+    return drawn
+
+
+def small_float(value, fraction, least_exponent):
+    """The nearest value with so many fraction bits, ties to even."""
+    if value == 0.0:
+        return value
+    step = math.ldexp(1.0, max(math.frexp(value)[1] - 1, least_exponent) - fraction)
+    return round(value / step) * step
+
+
+def f32(value):
+    return struct.unpack('<f', struct.pack('<f', value))[0]
+
+
+def signed(value, bits):
+    """The integer of so many bits that is the same modulo 2 ** bits."""
+    return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+
+
+ROUND = {
+    'f32': f32,
+    'f16': lambda value: small_float(value, 10, -14),
+    'bf16': lambda value: small_float(value, 7, -126),
+    'e4m3': lambda value: small_float(value, 3, -6),
+    'f64': float,
+    's8': lambda value: signed(round(value), 8),
+    's32': lambda value: signed(round(value), 32),
+    'u8': lambda value: round(value) % (1 << 8),
+    'u16': lambda value: round(value) % (1 << 16),
+    'u32': lambda value: round(value) % (1 << 32),
+}
+PACK = {'f16': 'e', 'f32': 'f', 'f64': 'd', 's8': 'b', 's32': 'i', 's64': 'q', 'u16': 'H', 'u32': 'I'}
+
+
+class Matrix:
+    """Rows of numbers."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def transposed(self):
+        return Matrix([list(column) for column in zip(*self.rows)])
+
+    def times_transposed(self, other):
+        return Matrix([[sum(map(mul, row, column)) for column in other.rows] for row in self.rows])
+
+    def times(self, other):
+        return self.times_transposed(other.transposed())
+
+    def flat(self):
+        return [value for row in self.rows for value in row]
+
+
+class Drawn:
+    """A buffer filled from a seed."""
+
+    def __init__(self, element, shape, seed, sigma=1.0):
+        self.element, self.shape, self.seed, self.sigma = element, shape, seed, sigma
+        self.values = [ROUND[element](value) for value in normals(seed, math.prod(shape), sigma)]
+
+    def init(self):
+        return f'init = "normal({self.sigma!r}, {self.seed})"'
+
+    def matrices(self):
+        """The matrices of all but the last two dimensions."""
+        rows, columns = self.shape[-2:]
+        split = [self.values[at:at + columns] for at in range(0, len(self.values), columns)]
+        return [Matrix(split[at:at + rows]) for at in range(0, len(split), rows)]
+
+    def matrix(self):
+        [only] = self.matrices()
+        return only
+
+
+# Recipes.
+
+def stored(name, element, values):
+    """Writes a data file and gives its name within the corpus."""
+    path = f'data/{name}.bin'
+    with open(f'{ROOT}/{path}', 'wb') as file:
+        file.write(struct.pack(f'<{len(values)}{PACK[element]}', *values))
+    return path
+
+
+def exactly(element, values):
+    """The line of an expectation that holds to the bit: a short list, or the hash of a longer one."""
+    if len(values) <= 16:
+        return f'expect = {list(values)!r}'
+    packed = struct.pack(f'<{len(values)}{PACK[element]}', *values)
+    return f'expect = "sha256:{hashlib.sha256(packed).hexdigest()}"'
+
+
+def reference(name, element, values, tolerance):
+    """The lines of an expectation: exact ones as `exactly` has them, others in a file, as f16 where that will do."""
+    wide = 'f64' if element == 'f64' else 'f16' if tolerance >= 2e-3 else 'f32'
+    if tolerance == 0:
+        return [exactly(element, values)]
+    lines = [f'expect = "{stored(name, wide, values)}"']
+    lines += [f'expect_type = "{wide}"'] if wide != element else []
+    return [*lines, f'tolerance = "rel_l2({tolerance!r})"']
+
+
+class Case:
+    """A kernel for several targets; `{target}` in the name of its PTX is each of them."""
+
+    def __init__(self, name, what, ptx, entry, grid, block, shared=0):
+        self.name, self.what, self.ptx, self.entry = name, what, ptx, entry
+        self.grid, self.block, self.shared = grid, block, shared
+        self.buffers, self.args, self.known, self.findings = [], [], {}, {}
+        self.earlier = []
+
+    def buffer(self, name, element, shape, *lines, argument=True):
+        self.buffers.append([f'[buffer.{name}]', f'type = "{element}"', f'shape = {list(shape)}', *lines])
+        self.known[name] = (element, list(shape))
+        self.args += [f'{{ buffer = "{name}" }}'] if argument else []
+        return self
+
+    def reads(self, name, drawn, argument=True):
+        return self.buffer(name, drawn.element, drawn.shape, drawn.init(), argument=argument)
+
+    def reads_file(self, name, shape, values):
+        return self.buffer(name, 'f32', shape, f'file = "{stored(f"{self.name}.{name}", "f32", values)}"')
+
+    def writes(self, name, element, shape, values, tolerance, init=None, of=None, argument=True):
+        lines = [f'init = "{init}"'] if init else []
+        lines += reference(f'{of or self.name}.{name}', element, values, tolerance)
+        return self.buffer(name, element, shape, *lines, argument=argument)
+
+    def computes(self, name, element, shape, values, init=None):
+        """A result that is the same on every machine: integers, or floats without a rounding."""
+        return self.buffer(name, element, shape, *([f'init = "{init}"'] if init else []), exactly(element, values))
+
+    def passes(self, *names):
+        """Buffers that another launch has named before."""
+        self.args += [f'{{ buffer = "{name}" }}' for name in names]
+        return self
+
+    def then(self, entry, grid, block):
+        """What follows belongs to another launch."""
+        self.earlier += [*self.launch(self.shared), '']
+        self.entry, self.grid, self.block, self.args = entry, grid, block, []
+        return self
+
+    def numbers(self, element, *values):
+        self.args += [f'{{ {element} = {value!r} }}' for value in values]
+        return self
+
+    def map(self, name, box, triton=True):
+        """A tensor map; Triton passes shape and strides behind it."""
+        element, shape = self.known[name]
+        stride = shape[1] * 2
+        self.args.append(f'{{ map = "{name}", dims = {shape[::-1]}, strides = [{stride}], box = {list(box)}, '
+                         'swizzle = "128B", l2 = "128B" }')
+        return self.numbers('s32', *shape).numbers('s64', shape[1], 1) if triton else self
+
+    def scratch(self, bytes=0):
+        """Triton's last two parameters: scratch for all blocks, and for a profiler, which is not there."""
+        if bytes:
+            self.buffer('scratch', 'u8', [bytes])
+        self.args += ['{ null = true }'] * (1 if bytes else 2)
+        return self
+
+    def finds(self, target, why, *findings):
+        """What the checks find for a target, each with its line in the module; the recipe's launch is line LAUNCH."""
+        self.findings[target] = [f'# {why}', *[f'#~ {line} {finding}' for line, finding in findings]]
+        return self
+
+    def write(self, targets, shared=None, suffix=''):
+        for at, target in enumerate(targets):
+            self.write_target(target, shared[at] if shared else self.shared, suffix)
+        return self
+
+    def launch(self, shared):
+        lines = ['[[launch]]', f'entry = "{self.entry}"', f'grid = {list(self.grid)}', f'block = {list(self.block)}']
+        lines += [f'shared = {shared}'] if shared else []
+        return [*lines, 'args = [', *[f'  {argument},' for argument in self.args], ']']
+
+    def write_target(self, target, shared, suffix):
+        ptx = self.ptx + suffix
+        lines = [f'# {self.what}', *self.findings.get(target, []), f'ptx = "ptx/{ptx}.{target}.ptx"', '']
+        for buffer in self.buffers:
+            lines += [*buffer, '']
+        lines += [*self.earlier, *self.launch(shared), '']
+        text = '\n'.join(lines).replace("'", '"').replace(LAUNCH, str(lines.index('[[launch]]') + 1))
+        with open(f'{ROOT}/{self.name}{suffix}.{target}.toml', 'w') as file:
+            file.write(text)
+
+    def write_fast(self):
+        """The same launch of a module that nvcc made with -use_fast_math: flushes denormals, divides approximately."""
+        self.what += ', with -use_fast_math'
+        wider = lambda line: line.replace('rel_l2(1e-05)', 'rel_l2(0.0001)')
+        self.buffers = [[wider(line) for line in buffer] for buffer in self.buffers]
+        self.write(TARGETS, suffix='_fm')
+
+
+# What many kernels compute.
+
+def softmax(row):
+    weights = [math.exp(value - max(row)) for value in row]
+    total = math.fsum(weights)
+    return [weight / total for weight in weights]
