@@ -46,6 +46,8 @@ pub mod numerics;
 pub mod report;
 mod sanitize;
 mod scheduler;
+#[allow(unsafe_code)] // Vector instructions need it; nothing else does.
+mod simd;
 
 pub use backend::{Emulator, Error, Loaded, executes};
 pub use machine::Unsupported;
