@@ -8,7 +8,7 @@ use emulator::numerics::fragment::{Level, Multiplier, Precision, Register};
 use emulator::numerics::tensor_core::Rule;
 use std::hint::black_box;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::Duration;
 
 const SAMPLES: usize = 21;
 /// The length of a sample, in multiply-adds; the reference gets a hundredth of it.
@@ -137,6 +137,31 @@ fn source(format: Format) -> impl FnMut() -> u32 {
     }
 }
 
+/// What the thread has used, so that neighbours on the machine do not count.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn processor_time() -> Duration {
+    #[repr(C)]
+    struct Time {
+        seconds: i64,
+        nanoseconds: i64,
+    }
+    unsafe extern "C" {
+        fn clock_gettime(clock: i32, time: *mut Time) -> i32;
+    }
+    const THREAD_CPU_TIME: i32 = 3; // CLOCK_THREAD_CPUTIME_ID
+    let mut time = Time { seconds: 0, nanoseconds: 0 };
+    // SAFETY: the function of the C library fills the structure it is given.
+    unsafe { clock_gettime(THREAD_CPU_TIME, &mut time) };
+    Duration::new(time.seconds as u64, time.nanoseconds as u32)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn processor_time() -> Duration {
+    static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    START.elapsed()
+}
+
 enum Kernel {
     Sync(Box<Sync>, Precision),
     Group(Box<Group>, Precision),
@@ -155,13 +180,13 @@ struct Row {
 impl Row {
     fn sample(&mut self) {
         let work = if matches!(self.kernel, Kernel::Reference(_)) { WORK / 100 } else { WORK };
-        let start = Instant::now();
+        let start = processor_time();
         match &mut self.kernel {
             Kernel::Sync(sync, precision) => sync.run(&self.rule, *precision, work),
             Kernel::Group(group, precision) => group.run(&self.rule, *precision, work),
             Kernel::Reference(reference) => reference.run(&self.rule, work),
         }
-        self.samples.push(work as f64 / start.elapsed().as_secs_f64() / 1e9);
+        self.samples.push(work as f64 / (processor_time() - start).as_secs_f64() / 1e9);
     }
 
     fn median(&mut self) -> f64 {

@@ -20,11 +20,18 @@ macro_rules! instructions {
     ($($name:ident($($argument:ident: $type:ident),*) -> $result:ident = $instruction:expr;)*) => {
         $(#[inline(always)]
         fn $name(self, $($argument: Self::$type),*) -> Self::$result {
-            [0, 1].map(|part| {
-                $(let $argument = $argument[part];)*
-                // SAFETY: `self` proves that the processor has the instruction; it touches registers only.
-                unsafe { $instruction }
-            })
+            // Written out: the closure of a `map` would not be compiled for the instructions.
+            // SAFETY: `self` proves that the processor has the instruction; it touches registers only.
+            let low = unsafe {
+                $(let $argument = $argument[0];)*
+                $instruction
+            };
+            // SAFETY: as above.
+            let high = unsafe {
+                $(let $argument = $argument[1];)*
+                $instruction
+            };
+            [low, high]
         })*
     };
 }
@@ -68,23 +75,23 @@ impl Vectors for Avx2 {
     #[inline(always)]
     fn lanes(self, mask: [__m256i; 2]) -> u32 {
         // SAFETY: `self` proves that the processor has the instructions.
-        let [low, high] = mask.map(|part| unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(part)) } as u32);
-        low | high << 8
+        unsafe {
+            let low = _mm256_movemask_ps(_mm256_castsi256_ps(mask[0]));
+            let high = _mm256_movemask_ps(_mm256_castsi256_ps(mask[1]));
+            (low | high << 8) as u32
+        }
     }
 
     #[inline(always)]
     fn widen(self, shorts: [__m256i; 2]) -> [[__m256i; 2]; 2] {
         // SAFETY: as above.
-        shorts.map(|part| unsafe {
-            let (low, high) = (_mm256_castsi256_si128(part), _mm256_extracti128_si256::<1>(part));
-            [_mm256_cvtepi16_epi32(low), _mm256_cvtepi16_epi32(high)]
-        })
+        unsafe { [widen(shorts[0]), widen(shorts[1])] }
     }
 
     #[inline(always)]
     fn shorts(self, from: &[i16; 32]) -> [__m256i; 2] {
         // SAFETY: as above; the array has the size of two vectors.
-        [0, 16].map(|place| unsafe { _mm256_loadu_si256(from.as_ptr().add(place).cast()) })
+        unsafe { [_mm256_loadu_si256(from.as_ptr().cast()), _mm256_loadu_si256(from.as_ptr().add(16).cast())] }
     }
 
     #[inline(always)]
@@ -96,7 +103,7 @@ impl Vectors for Avx2 {
     #[inline(always)]
     fn floats(self, from: &[f32; 16]) -> [__m256; 2] {
         // SAFETY: as above; the array has the size of two vectors.
-        [0, 8].map(|place| unsafe { _mm256_loadu_ps(from.as_ptr().add(place)) })
+        unsafe { [_mm256_loadu_ps(from.as_ptr()), _mm256_loadu_ps(from.as_ptr().add(8))] }
     }
 
     #[inline(always)]
@@ -108,7 +115,7 @@ impl Vectors for Avx2 {
     #[inline(always)]
     fn integers(self, from: &[u32; 16]) -> [__m256i; 2] {
         // SAFETY: as above; the array has the size of two vectors.
-        [0, 8].map(|place| unsafe { _mm256_loadu_si256(from.as_ptr().add(place).cast()) })
+        unsafe { [_mm256_loadu_si256(from.as_ptr().cast()), _mm256_loadu_si256(from.as_ptr().add(8).cast())] }
     }
 
     #[inline(always)]
@@ -125,6 +132,13 @@ impl Vectors for Avx2 {
         // SAFETY: as above.
         [unsafe { _mm256_set1_epi32(value) }; 2]
     }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn widen(shorts: __m256i) -> [__m256i; 2] {
+    let (low, high) = (_mm256_castsi256_si128(shorts), _mm256_extracti128_si256::<1>(shorts));
+    [_mm256_cvtepi16_epi32(low), _mm256_cvtepi16_epi32(high)]
 }
 
 /// The conversion rounds to the nearest: where its magnitude is too large, the bits before it are those wanted.

@@ -212,22 +212,25 @@ impl Core {
         unsafe { _mm512_permutex2var_epi16(self.0[0], _mm512_loadu_si512(indices.as_ptr().cast()), self.0[1]) }
     }
 
-    /// As [`operand::split`] gives them.
     #[inline(always)]
     fn exponents<const BRAIN: bool>(self) -> Core {
         // SAFETY: vectors of this type exist only where the processor has the instructions.
-        Core(self.0.map(|bits| unsafe {
-            let splat = |value: i16| _mm512_set1_epi16(value);
-            let (limit, bias) = if BRAIN { ((63 + 127) << 7, 127) } else { (0x7c00, 15) };
-            let magnitude = _mm512_and_si512(bits, splat(0x7fff));
-            let field = if BRAIN { _mm512_srli_epi16::<7>(magnitude) } else { _mm512_srli_epi16::<10>(magnitude) };
-            let exponent = _mm512_sub_epi16(_mm512_max_epi16(field, splat(1)), splat(bias));
-            let special = _mm512_cmpge_epi16_mask(magnitude, splat(limit));
-            let exponent = _mm512_mask_mov_epi16(exponent, special, splat(SPECIAL));
-            let zero = _mm512_cmpeq_epi16_mask(magnitude, splat(0));
-            _mm512_mask_mov_epi16(exponent, zero, splat(NO_EXPONENT))
-        }))
+        unsafe { Core([exponents::<BRAIN>(self.0[0]), exponents::<BRAIN>(self.0[1])]) }
     }
+}
+
+/// As [`operand::split`] gives them.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn exponents<const BRAIN: bool>(bits: __m512i) -> __m512i {
+    let (limit, bias) = if BRAIN { ((63 + 127) << 7, 127) } else { (0x7c00, 15) };
+    let magnitude = _mm512_and_si512(bits, _mm512_set1_epi16(0x7fff));
+    let field = if BRAIN { _mm512_srli_epi16::<7>(magnitude) } else { _mm512_srli_epi16::<10>(magnitude) };
+    let exponent = _mm512_sub_epi16(_mm512_max_epi16(field, _mm512_set1_epi16(1)), _mm512_set1_epi16(bias));
+    let special = _mm512_cmpge_epi16_mask(magnitude, _mm512_set1_epi16(limit));
+    let exponent = _mm512_mask_mov_epi16(exponent, special, _mm512_set1_epi16(SPECIAL));
+    let zero = _mm512_cmpeq_epi16_mask(magnitude, _mm512_setzero_si512());
+    _mm512_mask_mov_epi16(exponent, zero, _mm512_set1_epi16(NO_EXPONENT))
 }
 
 /// 32 elements as f32.
@@ -235,12 +238,15 @@ impl Core {
 fn values<const BRAIN: bool>(bits: __m512i) -> [__m512; 2] {
     // SAFETY: vectors of this type exist only where the processor has the instructions.
     unsafe {
-        let parts = [_mm512_castsi512_si256(bits), _mm512_extracti64x4_epi64::<1>(bits)];
-        parts.map(|part| match BRAIN {
-            true => _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(part))),
-            false => _mm512_cvtph_ps(part),
-        })
+        let (low, high) = (_mm512_castsi512_si256(bits), _mm512_extracti64x4_epi64::<1>(bits));
+        if BRAIN { [widen_brain(low), widen_brain(high)] } else { [_mm512_cvtph_ps(low), _mm512_cvtph_ps(high)] }
     }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn widen_brain(bits: __m256i) -> __m512 {
+    _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(bits)))
 }
 
 impl Avx512 {

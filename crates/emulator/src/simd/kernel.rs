@@ -12,6 +12,10 @@
 //!   that underflows, or is rounded because it is subnormal, is below half a unit and truncates to 0 as its exact value
 //!   does; and no result is subnormal;
 //! - a sum that does not fit when the accumulator is added.
+//!
+//! Loops stand where closures would: a closure is compiled for the processor at large, not for the instructions.
+
+#![allow(clippy::needless_range_loop)]
 
 use super::operand::{LONGEST, NO_EXPONENT};
 use super::vectors::Vectors;
@@ -65,11 +69,14 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// A run's columns: even or odd ones of eight.
+    /// The columns of each run: even or odd ones of eight.
     #[inline(always)]
-    fn run(self, index: usize) -> (&'a Right, usize) {
-        let run = self.first + index;
-        (&self.right[run / 2], run % 2)
+    fn runs<const COUNT: usize>(self) -> [(&'a Right, usize); COUNT] {
+        let mut runs = [(&self.right[0], 0); COUNT];
+        for (index, run) in runs.iter_mut().enumerate() {
+            *run = (&self.right[(self.first + index) / 2], (self.first + index) % 2);
+        }
+        runs
     }
 
     #[inline(always)]
@@ -123,8 +130,7 @@ fn exact_at<V: Vectors, const COUNT: usize>(
             terms[run][part] = Alignment::new(v, parameters, v.integers(&c[part]), of_products[run][part]);
         }
     }
-    let scales = terms.map(|run| run.map(|term| term.scale));
-    let sums = aligned_sums::<V, COUNT>(v, parameters.length, place, scales);
+    let sums = aligned_sums::<V, COUNT>(v, parameters.length, place, &terms);
     for run in 0..COUNT {
         let register = place.register(run);
         let (c, _) = c[register].as_chunks_mut::<16>();
@@ -142,7 +148,7 @@ fn exact_at<V: Vectors, const COUNT: usize>(
 #[inline(always)]
 fn largest_exponents<V: Vectors, const COUNT: usize>(v: V, length: usize, place: Place) -> [[V::Integers; 2]; COUNT] {
     let mut largest = [v.shorts_of_four(&[2 * NO_EXPONENT; 4]); COUNT];
-    let runs: [_; COUNT] = std::array::from_fn(|index| place.run(index));
+    let runs = place.runs::<COUNT>();
     for depth in 0..length.min(LONGEST) {
         let left = v.shorts(&place.left.0[depth].exponents[place.half]);
         for run in 0..COUNT {
@@ -151,7 +157,11 @@ fn largest_exponents<V: Vectors, const COUNT: usize>(v: V, length: usize, place:
             largest[run] = v.larger_shorts(largest[run], v.add_shorts(left, right));
         }
     }
-    largest.map(|shorts| v.widen(shorts))
+    let mut wide = [[v.splat(0); 2]; COUNT];
+    for run in 0..COUNT {
+        wide[run] = v.widen(largest[run]);
+    }
+    wide
 }
 
 /// Of the products, in units.
@@ -160,17 +170,18 @@ fn aligned_sums<V: Vectors, const COUNT: usize>(
     v: V,
     length: usize,
     place: Place,
-    scales: [[V::Floats; 2]; COUNT],
+    terms: &[[Alignment<V>; 2]; COUNT],
 ) -> [[V::Integers; 2]; COUNT] {
     let mut sums = [[v.splat(0); 2]; COUNT];
-    let runs: [_; COUNT] = std::array::from_fn(|index| place.run(index));
+    let runs = place.runs::<COUNT>();
     for depth in 0..length.min(LONGEST) {
-        let left = place.left.0[depth].values[place.half].each_ref().map(|values| v.floats(values));
+        let [low, high] = &place.left.0[depth].values[place.half];
+        let left = [v.floats(low), v.floats(high)];
         for run in 0..COUNT {
             let (right, parity) = runs[run];
             let right = v.floats_of_four(&right.0[depth].values[parity]);
             for part in 0..2 {
-                let product = v.multiply(v.multiply(left[part], right), scales[run][part]);
+                let product = v.multiply(v.multiply(left[part], right), terms[run][part].scale);
                 sums[run][part] = v.add(sums[run][part], v.truncate(product));
             }
         }
@@ -259,16 +270,18 @@ pub fn fused<V: Vectors>(v: V, parameters: &Parameters, left: &Left, right: &[Ri
 
 #[inline(always)]
 fn fused_at<V: Vectors, const COUNT: usize>(v: V, parameters: &Parameters, place: Place, c: &mut [Register]) {
-    let mut sums: [[V::Floats; 2]; COUNT] = std::array::from_fn(|run| {
+    let mut sums = [[v.of_bits(v.splat(0)); 2]; COUNT];
+    for run in 0..COUNT {
         let (c, _) = c[place.register(run)].as_chunks::<16>();
-        [0, 1].map(|part| {
+        for part in 0..2 {
             let c = v.integers(&c[part]);
-            if parameters.halves { v.of_halves(c) } else { v.of_bits(c) }
-        })
-    });
-    let runs: [_; COUNT] = std::array::from_fn(|index| place.run(index));
+            sums[run][part] = if parameters.halves { v.of_halves(c) } else { v.of_bits(c) };
+        }
+    }
+    let runs = place.runs::<COUNT>();
     for depth in 0..parameters.length.min(LONGEST) {
-        let left = place.left.0[depth].values[place.half].each_ref().map(|values| v.floats(values));
+        let [low, high] = &place.left.0[depth].values[place.half];
+        let left = [v.floats(low), v.floats(high)];
         for run in 0..COUNT {
             let (right, parity) = runs[run];
             let right = v.floats_of_four(&right.0[depth].values[parity]);

@@ -123,11 +123,9 @@ fn each<const ELEMENTS: usize>(format: Format, core: &Register, mut put: impl Fn
     let parts = ELEMENTS / 4;
     let bits = 32 / parts as u32;
     for line in 0..8 {
-        let split: [(f32, i16); ELEMENTS] = std::array::from_fn(|depth| {
+        for depth in 0..ELEMENTS {
             let word = core[4 * line + depth / parts] >> (depth % parts * bits as usize);
-            split(format, word & u32::MAX >> (32 - bits))
-        });
-        for (depth, (value, exponent)) in split.into_iter().enumerate() {
+            let (value, exponent) = split(format, word & u32::MAX >> (32 - bits));
             put(line, depth, value, exponent);
         }
     }

@@ -13,10 +13,12 @@ macro_rules! lanewise {
     ($($name:ident($($argument:ident: $type:ident),*) -> $result:ident = $lane:expr;)*) => {
         $(#[inline(always)]
         fn $name(self, $($argument: Self::$type),*) -> Self::$result {
-            from_fn(|lane| {
+            let mut result = <Self::$result>::default();
+            for (lane, result) in result.iter_mut().enumerate() {
                 $(let $argument = $argument[lane];)*
-                $lane
-            })
+                *result = $lane;
+            }
+            result
         })*
     };
 }
