@@ -46,7 +46,6 @@ pub mod numerics;
 pub mod report;
 mod sanitize;
 mod scheduler;
-#[allow(unsafe_code)] // Vector instructions need it; nothing else does.
 mod simd;
 
 pub use backend::{Emulator, Error, Loaded, executes};

@@ -19,8 +19,8 @@
 
 use super::format::{Class, Element, Format};
 use super::tensor_core::Rule;
-use crate::simd::{Left, Parameters, Right};
-pub use crate::simd::{Level, Register};
+use crate::simd::tensor::{Left, Parameters, Right, elements};
+pub use crate::simd::tensor::{Level, Register};
 use std::cell::RefCell;
 
 /// How close to the hardware a product is.
@@ -38,6 +38,8 @@ pub struct Multiplier {
     level: Level,
     left: Left,
     right: Vec<Right>,
+    /// Elements in a line of A.
+    depth: usize,
     /// Lanes of each accumulator that [`Rule::dot`] must compute.
     rest: Vec<u32>,
 }
@@ -51,11 +53,12 @@ impl Default for Multiplier {
 impl Multiplier {
     /// With these instructions.
     pub fn at(level: Level) -> Multiplier {
-        Multiplier { level, left: Left::default(), right: vec![], rest: vec![] }
+        Multiplier { level, left: Left::default(), right: vec![], depth: 0, rest: vec![] }
     }
 
     /// A's 16 rows: for each 16 bytes of depth, rows 0 to 7, then rows 8 to 15 (as in the registers of `mma`).
     pub fn load_left(&mut self, format: Format, cores: &[Register]) {
+        self.depth = cores.len() / 2 * elements(format);
         self.level.load_left(format, cores, &mut self.left);
     }
 
@@ -65,31 +68,37 @@ impl Multiplier {
         self.level.load_right(format, cores, &mut self.right);
     }
 
-    /// `c += a * b`, one fused sum per element; `c` has four registers for each 8 columns, f16 in their lower halves.
+    /// `c += a * b`, a chain of fused sums; `c` has four registers for each 8 columns, f16 in their lower halves.
     ///
-    /// Operands must be loaded in the rule's format, with [`Rule::length`] elements of depth.
+    /// Operands must be loaded in the rule's format, 32 elements deep at most.
     pub fn multiply(&mut self, rule: &Rule, precision: Precision, c: &mut [Register]) {
-        let parameters = Parameters::from(rule);
         assert_eq!(c.len(), 4 * self.right.len(), "accumulator registers");
-        match precision {
-            Precision::Fast => self.level.fused(&parameters, &self.left, &self.right, c),
-            Precision::Exact => {
-                self.rest.resize(c.len(), 0);
-                self.level.exact(&parameters, &self.left, &self.right, c, &mut self.rest);
-                self.finish(rule, c);
+        for first in (0..self.depth).step_by(rule.length) {
+            let parameters = Parameters::new(rule, first);
+            match precision {
+                Precision::Fast => self.level.fused(&parameters, &self.left, &self.right, c),
+                Precision::Exact => {
+                    self.rest.resize(c.len(), 0);
+                    match Parameters::fits(rule) {
+                        true => self.level.exact(&parameters, &self.left, &self.right, c, &mut self.rest),
+                        false => self.rest.fill(u32::MAX),
+                    }
+                    self.finish(rule, first, c);
+                }
             }
         }
     }
 
     /// What the vector instructions have left alone.
-    fn finish(&self, rule: &Rule, c: &mut [Register]) {
+    fn finish(&self, rule: &Rule, first: usize, c: &mut [Register]) {
+        let depths = first..first + rule.length;
         for (register, (c, rest)) in c.iter_mut().zip(&self.rest).enumerate().filter(|(_, (_, rest))| **rest != 0) {
             for (lane, c) in c.iter_mut().enumerate().filter(|(lane, _)| rest >> lane & 1 == 1) {
                 let row = register / 2 % 2 * 8 + lane / 4;
                 let column = lane % 4 * 2 + register % 2;
                 let right = &self.right[register / 4];
-                let a: Vec<_> = (0..rule.length).map(|depth| element(rule, self.left.value(row, depth))).collect();
-                let b: Vec<_> = (0..rule.length).map(|depth| element(rule, right.value(column, depth))).collect();
+                let a: Vec<_> = depths.clone().map(|depth| element(rule, self.left.value(row, depth))).collect();
+                let b: Vec<_> = depths.clone().map(|depth| element(rule, right.value(column, depth))).collect();
                 *c = rule.dot(&a, &b, *c);
             }
         }

@@ -33,7 +33,9 @@ const BIAS: i32 = 127;
 /// What a kernel needs of a [`Rule`].
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters {
-    length: usize,
+    /// Where the sum begins and ends.
+    first: usize,
+    end: usize,
     aligned_bits: i32,
     floor: i32,
     /// Exponent field, as of f32, of the accumulator's smallest normal number.
@@ -43,13 +45,20 @@ pub struct Parameters {
     halves: bool,
 }
 
-impl From<&Rule> for Parameters {
-    fn from(rule: &Rule) -> Parameters {
+impl Parameters {
+    /// Are the aligned products of a sum small enough for an i32?
+    pub fn fits(rule: &Rule) -> bool {
+        rule.length << (rule.aligned_bits + 2) <= 1 << 31
+    }
+
+    /// Of the sum that begins at a depth.
+    pub fn new(rule: &Rule, first: usize) -> Parameters {
         let halves = rule.accumulator == Format::F16;
         // What is rounded to the nearest keeps all its bits until then.
         let dropped = if rule.rounding == Rounding::Nearest { 0 } else { Format::F32.fraction_bits - rule.result_bits };
         Parameters {
-            length: rule.length,
+            first,
+            end: first + rule.length,
             aligned_bits: rule.aligned_bits,
             floor: rule.floor,
             smallest_field: rule.accumulator.smallest_exponent() + BIAS,
@@ -122,7 +131,7 @@ fn exact_at<V: Vectors, const COUNT: usize>(
     c: &mut [Register],
     rest: &mut [u32],
 ) {
-    let of_products = largest_exponents::<V, COUNT>(v, parameters.length, place);
+    let of_products = largest_exponents::<V, COUNT>(v, parameters, place);
     let mut terms = [[Alignment::new(v, parameters, v.splat(0), v.splat(0)); 2]; COUNT];
     for run in 0..COUNT {
         let (c, _) = c[place.register(run)].as_chunks::<16>();
@@ -130,7 +139,7 @@ fn exact_at<V: Vectors, const COUNT: usize>(
             terms[run][part] = Alignment::new(v, parameters, v.integers(&c[part]), of_products[run][part]);
         }
     }
-    let sums = aligned_sums::<V, COUNT>(v, parameters.length, place, &terms);
+    let sums = aligned_sums::<V, COUNT>(v, parameters, place, &terms);
     for run in 0..COUNT {
         let register = place.register(run);
         let (c, _) = c[register].as_chunks_mut::<16>();
@@ -146,10 +155,14 @@ fn exact_at<V: Vectors, const COUNT: usize>(
 
 /// Of the products.
 #[inline(always)]
-fn largest_exponents<V: Vectors, const COUNT: usize>(v: V, length: usize, place: Place) -> [[V::Integers; 2]; COUNT] {
+fn largest_exponents<V: Vectors, const COUNT: usize>(
+    v: V,
+    parameters: &Parameters,
+    place: Place,
+) -> [[V::Integers; 2]; COUNT] {
     let mut largest = [v.shorts_of_four(&[2 * NO_EXPONENT; 4]); COUNT];
     let runs = place.runs::<COUNT>();
-    for depth in 0..length.min(LONGEST) {
+    for depth in parameters.first..parameters.end.min(LONGEST) {
         let left = v.shorts(&place.left.0[depth].exponents[place.half]);
         for run in 0..COUNT {
             let (right, parity) = runs[run];
@@ -168,13 +181,13 @@ fn largest_exponents<V: Vectors, const COUNT: usize>(v: V, length: usize, place:
 #[inline(always)]
 fn aligned_sums<V: Vectors, const COUNT: usize>(
     v: V,
-    length: usize,
+    parameters: &Parameters,
     place: Place,
     terms: &[[Alignment<V>; 2]; COUNT],
 ) -> [[V::Integers; 2]; COUNT] {
     let mut sums = [[v.splat(0); 2]; COUNT];
     let runs = place.runs::<COUNT>();
-    for depth in 0..length.min(LONGEST) {
+    for depth in parameters.first..parameters.end.min(LONGEST) {
         let [low, high] = &place.left.0[depth].values[place.half];
         let left = [v.floats(low), v.floats(high)];
         for run in 0..COUNT {
@@ -279,7 +292,7 @@ fn fused_at<V: Vectors, const COUNT: usize>(v: V, parameters: &Parameters, place
         }
     }
     let runs = place.runs::<COUNT>();
-    for depth in 0..parameters.length.min(LONGEST) {
+    for depth in parameters.first..parameters.end.min(LONGEST) {
         let [low, high] = &place.left.0[depth].values[place.half];
         let left = [v.floats(low), v.floats(high)];
         for run in 0..COUNT {
