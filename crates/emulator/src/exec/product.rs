@@ -5,6 +5,7 @@ use super::{At, Next};
 use crate::machine::{Block, Decoder, Source, Why};
 use crate::numerics::convert::{f16_to_f32, f32_to_f16};
 use crate::numerics::format::{Format, Rounding};
+use crate::numerics::fragment::{Precision, Register, with_multiplier};
 use crate::numerics::product::{Arithmetic, Digit, multiply_double};
 use crate::numerics::tensor_core::{Rule, Shape};
 use ptx::{Instruction, RegisterId, Type};
@@ -118,6 +119,9 @@ impl Product {
                 multiply_double(rounding, self.shape, &a, &b, &mut c);
                 self.write(block, at, &c);
             }
+            Work::Single { arithmetic: Arithmetic::Fused(rule), widen: false, narrow: false } => {
+                self.multiply_fragments(block, at, &rule);
+            }
             Work::Single { arithmetic, widen, narrow } => {
                 let [a, b] = [0, 1].map(|operand| self.collect(block, at, operand, |bits| bits as u32));
                 let wide = |bits: u64| if widen { f16_to_f32(bits as u16) } else { bits as u32 };
@@ -129,6 +133,36 @@ impl Product {
                 self.write(block, at, &c);
             }
         }
+    }
+
+    /// Straight from register to register: fragments are made of core matrices, and lie as the multiplier has them.
+    fn multiply_fragments(&self, block: &mut Block, at: At, rule: &Rule) {
+        // A product of 8x32 lies in registers as the transposed one does.
+        let transposed = self.shape.rows < self.shape.columns;
+        let [left, right] = if transposed { [1, 0] } else { [0, 1] }.map(|operand| self.registers(block, at, operand));
+        let (sides, accumulators) = ([self.shape.rows, self.shape.columns], self.registers(block, at, 2));
+        let (tiles, groups) = (sides.into_iter().max().unwrap_or(0) / 16, sides.into_iter().min().unwrap_or(0) / 8);
+        let mut results = Vec::with_capacity(self.destinations.len());
+        with_multiplier(|multiplier| {
+            multiplier.load_right(rule.operand, groups, &right);
+            let accumulators = accumulators.chunks_exact(accumulators.len() / tiles);
+            for (left, c) in left.chunks_exact(left.len() / tiles).zip(accumulators) {
+                multiplier.load_left(rule.operand, left);
+                let mut c = if self.layouts[2].bits == 16 { unpack(c) } else { c.to_vec() };
+                multiplier.multiply(rule, Precision::default(), &mut c);
+                results.extend(if self.layouts[3].bits == 16 { pack(&c) } else { c });
+            }
+        });
+        for (register, destination) in self.destinations.iter().enumerate() {
+            let values = results[register % results.len()].map(u64::from);
+            block.warps[at.warp].write(*destination, at.mask, &values);
+        }
+    }
+
+    /// Those of A, B or C that differ.
+    fn registers(&self, block: &Block, at: At, operand: usize) -> Vec<Register> {
+        let sources = &self.sources[operand][..self.layouts[operand].registers()];
+        sources.iter().map(|source| block.read(at.warp, *source).map(|value| value as u32)).collect()
     }
 
     /// A, B or C.
@@ -151,4 +185,17 @@ impl Product {
             block.warps[at.warp].write(*destination, at.mask, &self.layouts[3].spread(matrix, register));
         }
     }
+}
+
+/// Halves in registers of their own, as the multiplier wants them.
+fn unpack(registers: &[Register]) -> Vec<Register> {
+    registers
+        .iter()
+        .flat_map(|register| [register.map(|pair| pair & 0xffff), register.map(|pair| pair >> 16)])
+        .collect()
+}
+
+fn pack(registers: &[Register]) -> Vec<Register> {
+    let pair = |[low, high]: &[Register; 2]| std::array::from_fn(|lane| low[lane] | high[lane] << 16);
+    registers.as_chunks().0.iter().map(pair).collect()
 }

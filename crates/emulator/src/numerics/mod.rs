@@ -15,6 +15,7 @@ pub mod arithmetic;
 pub mod convert;
 pub mod double;
 pub mod format;
+pub mod fragment;
 pub mod half;
 pub mod product;
 pub mod special;

@@ -7,6 +7,7 @@
 
 mod code;
 mod lanes;
+pub mod tensor;
 #[cfg(test)]
 mod tests;
 mod warp;
