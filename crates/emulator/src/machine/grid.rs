@@ -45,7 +45,7 @@ pub fn run_grid(
             warps: warps(shape, program),
             barriers: BTreeMap::new(),
             copies: Copies::new(threads(shape).div_ceil(32) as usize),
-            detector: Detector::new(&masks(shape)),
+            detector: Detector::new(&masks(shape), threads(shape).div_ceil(32)),
             findings,
             unwritten_reads: Default::default(),
             adversary: Adversary::new(options.seed, number),

@@ -2,7 +2,7 @@
 //! take back most of their faulty accesses, so that long ordered runs arise.
 
 use super::{ALL, Duel, Event, lanes_of};
-use crate::happens_before::{Kind, Lanes, Semantics, Site, Space};
+use crate::happens_before::{Kind, Lanes, Scope, Semantics, Site, Space};
 
 /// Where flags lie.
 const FLAG: u64 = 2048;
@@ -98,12 +98,13 @@ impl Program {
             [Kind::Read, Kind::Read, Kind::Write]
         };
         let kind = self.dice.pick(&kinds);
-        let Semantics { release, acquire, blind } = self.semantics();
+        let Semantics { release, acquire, blind, scope } = self.semantics();
         // Loads do not release, stores do not acquire, and only `red` is blind.
         let semantics = Semantics {
             release: release && matches!(kind, Kind::Atomic | Kind::StrongWrite),
             acquire: acquire && matches!(kind, Kind::Atomic | Kind::StrongRead),
             blind: blind && kind == Kind::Atomic,
+            scope,
         };
         if strong && self.dice.roll(3) > 0 {
             // A flag that many use: otherwise nobody would read what another wrote.
@@ -116,7 +117,7 @@ impl Program {
 
     fn semantics(&mut self) -> Semantics {
         let [release, acquire, blind] = [2, 2, 6].map(|sides| self.dice.roll(sides) == 0);
-        Semantics { release, acquire, blind }
+        Semantics { release, acquire, blind, scope: self.dice.pick(&[Scope::Cta, Scope::Cluster]) }
     }
 
     fn copy(&mut self, at: Lanes) -> Event {
@@ -187,7 +188,7 @@ struct Tally {
 
 fn sequence(seed: u64, length: usize, tally: &mut Tally) {
     let mut program = Program::new(Dice::new(seed));
-    let mut duel = Duel::new(&program.live);
+    let mut duel = Duel::new(&program.live, program.live.len() as u32);
     let disciplined = !seed.is_multiple_of(4);
     let (mut log, mut faulty, mut tries) = (Vec::new(), 0, 0);
     while log.len() < length && tries < 8 * length {

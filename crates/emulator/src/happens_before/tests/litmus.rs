@@ -2,7 +2,7 @@
 //! Every program also runs on the oracle, which must agree on every byte.
 
 use super::{ALL, Duel, Event};
-use crate::happens_before::{Class, Fault, Kind, Lanes, Semantics, Site, Space};
+use crate::happens_before::{Class, Fault, Kind, Lanes, Scope, Semantics, Site, Space};
 
 /// A program under construction: steps are numbered from 0, and their numbers are their sites.
 pub(super) struct Program {
@@ -16,7 +16,7 @@ pub(super) fn cta(warps: usize) -> Program {
 }
 
 pub(super) fn with_lanes(lanes: &[u32]) -> Program {
-    Program { duel: Duel::new(lanes), live: lanes.to_vec(), sites: 0 }
+    Program { duel: Duel::new(lanes, lanes.len() as u32), live: lanes.to_vec(), sites: 0 }
 }
 
 fn at(warp: u32, mask: u32) -> Lanes {
@@ -415,9 +415,9 @@ fn global_read() -> Event {
 }
 
 const FLAG: u64 = 512;
-const RELAXED: Semantics = Semantics { release: false, acquire: false, blind: false };
-const RELEASE: Semantics = Semantics { release: true, ..RELAXED };
-const ACQUIRE: Semantics = Semantics { acquire: true, ..RELAXED };
+const RELAXED: Semantics = Semantics::relaxed(Scope::Cta);
+const RELEASE: Semantics = Semantics::release(Scope::Cta);
+const ACQUIRE: Semantics = Semantics::acquire(Scope::Cta);
 const BOTH: Semantics = Semantics { acquire: true, ..RELEASE };
 
 /// Warp 0 writes and publishes as `publish` does, warp 1 takes as `take` does and reads.
@@ -432,7 +432,7 @@ fn a_release_and_an_acquire_of_one_flag_order() {
     let read = |semantics| move |program: Program| program.flag(1, Kind::StrongRead, semantics);
     assert_eq!(handed(write(RELEASE), read(ACQUIRE)), []);
     assert_eq!(handed(write(RELAXED), read(ACQUIRE)), [Class::RaceShared]);
-    assert_eq!(handed(write(RELEASE), read(RELAXED)), [Class::RaceShared]);
+    assert_eq!(handed(write(RELEASE), read(RELAXED)), [Class::Reach]);
 }
 
 #[test]
@@ -443,7 +443,7 @@ fn fences_order_through_relaxed_accesses() {
     let early = |program: Program| program.fence(1, BOTH).flag(1, Kind::StrongRead, RELAXED);
     assert_eq!(handed(fenced, taken), []);
     assert_eq!(handed(late, taken), [Class::RaceShared]);
-    assert_eq!(handed(fenced, early), [Class::RaceShared]);
+    assert_eq!(handed(fenced, early), [Class::Reach]);
     let one_way = |program: Program| program.fence(0, ACQUIRE).flag(0, Kind::StrongWrite, RELAXED);
     assert_eq!(handed(one_way, taken), [Class::RaceShared]);
 }
@@ -456,6 +456,19 @@ fn atomics_pass_on_and_stores_do_not() {
     assert_eq!(handed(between(Kind::StrongWrite), read), [Class::RaceShared]);
     let blind = |program: Program| program.flag(1, Kind::Atomic, Semantics { blind: true, ..BOTH });
     assert_eq!(handed(between(Kind::Atomic), blind), [Class::RaceShared]);
+    let elsewhere = |program: Program| {
+        let (at, addresses) = (at(0, 1), rows(FLAG + 64, 0));
+        let other = Event::Access {
+            at,
+            kind: Kind::StrongWrite,
+            semantics: RELEASE,
+            space: Space::Shared,
+            addresses,
+            bytes: 4,
+        };
+        program.then(other).flag(0, Kind::StrongWrite, RELAXED)
+    };
+    assert_eq!(handed(elsewhere, read), [Class::RaceShared], "a release to one place publishes nothing at another");
     let again = |program: Program| program.flag(0, Kind::StrongWrite, RELEASE).flag(0, Kind::StrongWrite, RELAXED);
     assert_eq!(handed(again, read), []);
 }
