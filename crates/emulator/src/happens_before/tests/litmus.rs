@@ -1,13 +1,20 @@
 //! Small programs in twins: the correct one is silent, the broken one has exactly the expected classes of faults.
 //! Every program also runs on the oracle, which must agree on every byte.
 
+use std::collections::BTreeMap;
+
+use super::machine::Mbarrier;
 use super::{ALL, Duel, Event};
 use crate::happens_before::{Class, Fault, Kind, Lanes, Scope, Semantics, Site, Space};
 
 /// A program under construction: steps are numbered from 0, and their numbers are their sites.
 pub(super) struct Program {
     duel: Duel,
-    live: Vec<u32>,
+    pub(super) live: Vec<u32>,
+    /// Long programs run on the detector alone: the oracle forgets nothing.
+    unwatched: bool,
+    /// What the mbarriers of the program count.
+    pub(super) mbarriers: BTreeMap<u64, Mbarrier>,
     pub(super) sites: u32,
 }
 
@@ -16,7 +23,16 @@ pub(super) fn cta(warps: usize) -> Program {
 }
 
 pub(super) fn with_lanes(lanes: &[u32]) -> Program {
-    Program { duel: Duel::new(lanes, lanes.len() as u32), live: lanes.to_vec(), sites: 0 }
+    shaped(lanes, lanes.len() as u32)
+}
+
+pub(super) fn cluster(blocks: usize, warps_per_block: u32) -> Program {
+    shaped(&vec![ALL; blocks * warps_per_block as usize], warps_per_block)
+}
+
+fn shaped(lanes: &[u32], warps_per_block: u32) -> Program {
+    let (duel, mbarriers) = (Duel::new(lanes, warps_per_block), BTreeMap::new());
+    Program { duel, live: lanes.to_vec(), mbarriers, unwatched: false, sites: 0 }
 }
 
 fn at(warp: u32, mask: u32) -> Lanes {
@@ -30,11 +46,20 @@ pub(super) fn rows(base: u64, stride: u64) -> Box<[u64; 32]> {
 
 impl Program {
     pub(super) fn then(mut self, event: Event) -> Program {
+        if self.unwatched {
+            self.duel.run(&event, Site(self.sites));
+            self.sites += 1;
+            return self;
+        }
         if let Err(difference) = self.duel.step(&event, Site(self.sites)) {
             panic!("step {}, {event:?}: {difference}", self.sites);
         }
         self.sites += 1;
         self
+    }
+
+    pub(super) fn unwatched(self) -> Program {
+        Program { unwatched: true, ..self }
     }
 
     pub(super) fn when(self, condition: bool, then: impl Fn(Program) -> Program) -> Program {

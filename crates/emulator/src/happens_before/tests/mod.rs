@@ -1,8 +1,13 @@
 //! The detector against the definition: every program runs on both, and they must agree on every byte.
 
+mod clusters;
 mod differential;
 mod litmus;
+mod machine;
 mod oracle;
+mod proxies;
+mod rings;
+mod skeleton;
 mod wording;
 
 use std::collections::BTreeMap;
@@ -31,6 +36,7 @@ enum Event {
     ClusterArrive(Lanes, Semantics),
     ClusterComplete(Vec<Lanes>),
     ClusterWait(Lanes),
+    MbarrierInit { at: Lanes, barrier: u64 },
     MbarrierArrive { at: Lanes, barrier: u64, semantics: Semantics },
     CopyArrive { at: Lanes, barrier: u64 },
     MbarrierComplete(u64),
@@ -161,6 +167,7 @@ impl Duel {
             Event::ClusterArrive(at, semantics) => detector.cluster_arrive(*at, site, *semantics),
             Event::ClusterComplete(waiters) => detector.cluster_complete(waiters),
             Event::ClusterWait(at) => detector.cluster_wait(*at),
+            Event::MbarrierInit { at, barrier } => detector.mbarrier_init(*at, *barrier),
             Event::MbarrierArrive { at, barrier, semantics } => {
                 detector.mbarrier_arrive(*at, site, *barrier, *semantics);
             }

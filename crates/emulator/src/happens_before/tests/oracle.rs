@@ -136,6 +136,9 @@ impl Oracle {
                 waiters.iter().for_each(|at| self.take_all(*at, &self.cluster[1].clone(), Scope::Cluster));
             }
             Event::ClusterWait(at) => self.take_all(*at, &self.cluster[1].clone(), Scope::Cluster),
+            Event::MbarrierInit { barrier, .. } => {
+                self.mbarriers.insert(*barrier, Mbarrier::default());
+            }
             Event::MbarrierArrive { at, barrier, semantics } => {
                 let releases = self.releases(*at, *semantics);
                 self.mbarriers.entry(*barrier).or_default().filling.extend(releases);
