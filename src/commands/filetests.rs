@@ -48,10 +48,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
     let verdicts: Vec<Verdict> = match arguments.backend {
         BackendName::Emulator => cases.par_iter().map(|case| judge.judge(case)).collect(),
-        BackendName::Cuda => {
-            let backend = cuda::Cuda::open(0)?;
-            cases.iter().map(|case| judge.judge_on(case, &backend)).collect()
-        }
+        BackendName::Cuda => judge_on_gpu(&cases, &judge)?,
     };
     let failed = verdicts.iter().any(|verdict| matches!(verdict, Verdict::Failed(_)));
     let exit = Exit::of_findings(failed);
@@ -60,6 +57,19 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
         Format::Text => print_verdicts(&cases, &verdicts),
     }
     Ok(exit)
+}
+
+/// One after the other. A kernel that traps ends CUDA for the whole process, so one such case comes last.
+fn judge_on_gpu(cases: &[Case], judge: &Judge) -> anyhow::Result<Vec<Verdict>> {
+    let backend = cuda::Cuda::open(0)?;
+    let mut verdicts: Vec<Option<Verdict>> =
+        cases.iter().map(|case| (!case.traps()).then(|| judge.judge_on(case, &backend))).collect();
+    let mut last = cases.iter().zip(&mut verdicts).filter(|(_, verdict)| verdict.is_none());
+    if let Some((case, verdict)) = last.next() {
+        *verdict = Some(judge.judge_on(case, &backend));
+    }
+    let rest = || Verdict::Skipped("a kernel that trapped ended CUDA for this process".into());
+    Ok(verdicts.into_iter().map(|verdict| verdict.unwrap_or_else(rest)).collect())
 }
 
 fn print_verdicts(cases: &[Case], verdicts: &[Verdict]) {

@@ -47,6 +47,14 @@ pub struct Case {
     pub text: String,
 }
 
+impl Case {
+    /// Does a corpus case say that its kernel traps?
+    pub fn traps(&self) -> bool {
+        self.kind == Kind::Corpus
+            && self.text.lines().any(|line| line.starts_with("#~") && line.contains("error[trap]"))
+    }
+}
+
 /// Every case under the given files and folders, in the order of their names. Nothing passes by silence: that there is
 /// none is an error.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<Case>, String> {

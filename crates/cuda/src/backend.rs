@@ -59,6 +59,8 @@ pub struct Loaded {
 struct Entry {
     name: String,
     parameters: Vec<u8>,
+    /// Where each parameter begins.
+    offsets: Vec<usize>,
 }
 
 impl Loaded {
@@ -87,7 +89,7 @@ impl Loaded {
         function.allow_cluster(launch)?;
         let start = Event::record(&self.stream)?;
         for _ in 0..launch.repeat {
-            function.launch(&self.stream, launch, &mut entry.parameters)?;
+            function.launch(&self.stream, launch, (&mut entry.parameters, &entry.offsets))?;
         }
         let end = Event::record(&self.stream)?;
         self.stream.synchronise()?;
@@ -162,7 +164,8 @@ impl Backend for Cuda {
 
 fn entry(kernel: &Kernel, launch: &Launch, placed: &mut Placed) -> Result<Entry, Error> {
     let function = kernel.entry(launch)?;
-    Ok(Entry { name: function.name.clone(), parameters: launch.parameters(function, placed)? })
+    let offsets = (0..function.parameters.len()).map(|index| function.parameter_offset(index) as usize).collect();
+    Ok(Entry { name: function.name.clone(), parameters: launch.parameters(function, placed)?, offsets })
 }
 
 /// Where the buffers lie, and what they hold.

@@ -185,26 +185,23 @@ impl Function<'_> {
         check("cuFuncSetAttribute", status)
     }
 
-    /// Puts one launch into the stream; `parameters` is the block that the launch builds for this entry.
-    pub(crate) fn launch(&self, stream: &Stream, launch: &Launch, parameters: &mut [u8]) -> Result<(), Error> {
+    /// Puts one launch into the stream; `parameters` is the block that the launch builds for this entry, and `offsets`
+    /// say where each parameter begins in it. One by one, for the driver aligns tensor maps only so.
+    pub(crate) fn launch(
+        &self,
+        stream: &Stream,
+        launch: &Launch,
+        (parameters, offsets): (&mut [u8], &[usize]),
+    ) -> Result<(), Error> {
         self.context.bind()?;
-        let mut bytes = parameters.len();
-        let flag = |value: u32| ptr::without_provenance_mut::<c_void>(value as usize);
-        let mut extra = [
-            flag(sys::CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT),
-            parameters.as_mut_ptr().cast(),
-            flag(sys::CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT),
-            (&raw mut bytes).cast(),
-            flag(sys::CU_LAUNCH_PARAM_END_AS_INT),
-        ];
-        let extra = if parameters.is_empty() { ptr::null_mut() } else { extra.as_mut_ptr() };
+        let mut places: Vec<*mut c_void> = offsets.iter().map(|at| parameters[*at..].as_mut_ptr().cast()).collect();
         let mut cluster = launch.cluster.map(cluster_attribute);
         let config = configuration(launch, stream.handle, cluster.as_mut());
-        // SAFETY: `extra` ends as the driver expects, and the driver copies the block before it returns; the cluster's
-        // attribute lives until then. No check can bound the kernel itself: where the system lets GPUs reach pageable
+        // SAFETY: there is a place for each parameter, with as many bytes behind it as the entry declares, and the driver
+        // copies them before it returns; the cluster's attribute lives until then. No check can bound the kernel itself: where the system lets GPUs reach pageable
         // memory, a wild pointer can hit this process. Whoever runs a kernel on a GPU trusts it; the emulator is for
         // those that are not trusted.
-        let status = unsafe { sys::cuLaunchKernelEx(&config, self.handle, ptr::null_mut(), extra) };
+        let status = unsafe { sys::cuLaunchKernelEx(&config, self.handle, places.as_mut_ptr(), ptr::null_mut()) };
         check("cuLaunchKernelEx", status).map_err(|error| self.of_cluster(error, launch))
     }
 

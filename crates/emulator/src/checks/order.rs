@@ -12,7 +12,7 @@ pub fn report_faults(block: &mut Block) {
     for fault in &faults {
         let report = match fault.class {
             Class::RaceWarp => race_warp::report(block, fault),
-            Class::RaceShared => race_shared::report(block, fault),
+            Class::RaceShared | Class::Proxy | Class::Reach => race_shared::report(block, fault),
             Class::MissingWait => missing_wait::report(block, fault),
             Class::EarlyRelease => early_release::report(block, fault),
         };
@@ -80,8 +80,8 @@ fn actor(block: &Block, fault: &Fault, party: &Party, number: u32) -> Actor {
     let them = words::them(fault.bytes.into());
     let does = match (party.agent, party.write) {
         (Agent::Thread, _) => format!("{} {them}", verb(party)),
-        (Agent::Copy(_), true) => format!("starts a copy into {them}"),
-        (Agent::Copy(_), false) => format!("starts a copy from {them}"),
+        (_, true) => format!("starts a copy into {them}"),
+        (_, false) => format!("starts a copy from {them}"),
     };
     block.actor(at, &format!("({number}) {who} {does}"))
 }

@@ -30,7 +30,7 @@ fn message(block: &Block, fault: &Fault) -> String {
     if let Some((copy, other)) = order::unseen_copy(fault) {
         let actor = match other.agent {
             Agent::Thread => format!("warp {}", other.warp),
-            Agent::Copy(_) => format!("a copy by warp {}", other.warp),
+            _ => format!("a copy by warp {}", other.warp),
         };
         let beside = order::beside_a_copy(fault, copy, &format!("warp {}", copy.warp), "barrier");
         return format!("{actor} {} {place} {beside}", order::verb(other));

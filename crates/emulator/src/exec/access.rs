@@ -43,7 +43,7 @@ pub enum Accessed {
 }
 
 /// The detector's address of a byte of shared memory.
-fn watched_shared(block: usize, offset: usize) -> u64 {
+pub fn watched_shared(block: usize, offset: usize) -> u64 {
     (block as u64) << 32 | offset as u64
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Action, At, Next};
 use crate::checks;
-use crate::happens_before::Lanes;
+use crate::happens_before::{Lanes, Semantics};
 use crate::machine::{Block, Decoder, Source, Why, lanes};
 use ptx::forms::Barrier;
 use ptx::{Instruction, Operand, RegisterId, Type};
@@ -10,7 +10,7 @@ use ptx::{Instruction, Operand, RegisterId, Type};
 /// What a thread does at the barrier of its cluster.
 #[derive(Clone, Copy, Debug)]
 pub enum ClusterMeeting {
-    Arrive,
+    Arrive(Semantics),
     Wait,
 }
 
@@ -50,7 +50,10 @@ pub struct Ballot {
 
 pub fn decode(op: Barrier, instruction: &Instruction, decoder: &Decoder) -> Result<Action, Why> {
     match op {
-        Barrier::ClusterArrive => Ok(Action::ClusterBarrier(ClusterMeeting::Arrive)),
+        Barrier::ClusterArrive => {
+            let semantics = Semantics { release: !instruction.has("relaxed"), ..Semantics::default() };
+            Ok(Action::ClusterBarrier(ClusterMeeting::Arrive(semantics)))
+        }
         Barrier::ClusterWait => Ok(Action::ClusterBarrier(ClusterMeeting::Wait)),
         _ => decode_meeting(op, instruction, decoder).map(Action::Barrier),
     }
@@ -114,8 +117,8 @@ pub fn execute(block: &mut Block, at: At, meeting: &Meeting) -> Next {
 pub fn execute_in_cluster(block: &mut Block, at: At, meeting: ClusterMeeting) -> Next {
     match meeting {
         _ if at.mask == 0 => Next::Following,
-        ClusterMeeting::Arrive => {
-            block.arrive_in_cluster(at);
+        ClusterMeeting::Arrive(semantics) => {
+            block.arrive_in_cluster(at, semantics);
             Next::Following
         }
         ClusterMeeting::Wait => block.wait_in_cluster(at),

@@ -1,14 +1,14 @@
 //! Copies and reductions of whole tiles by the copy engine. Each active lane starts one; its bytes move when the
 //! adversary says so, and an mbarrier or the lane's bulk groups tell of it.
 
-use super::access::{Access, Accessed};
+use super::access::{Access, Accessed, watched_shared};
 use super::{Action, At, Next};
 use crate::async_engines::reduce::{self, Reduction};
 use crate::async_engines::tensor::Plan;
 use crate::async_engines::tensor_map::{BYTES as MAP_BYTES, Fault, TensorMap};
 use crate::async_engines::{Operation, Piece, Spot, Transfer};
 use crate::checks;
-use crate::happens_before::Kind;
+use crate::happens_before::{Bulk as Touched, Kind, Site, Space as Watched, Stretch};
 use crate::machine::{AddressSource, Block, Decoder, Source, Why, lanes};
 use ptx::forms::BulkCopy as Op;
 use ptx::{Immediate, Instruction, Operand, Space, Type};
@@ -153,8 +153,12 @@ pub fn execute(block: &mut Block, at: At, bulk: &Bulk) -> Next {
     match bulk {
         _ if at.mask == 0 => {}
         Bulk::Start(start) => start.execute(block, at),
-        Bulk::Commit => lanes(at.mask).for_each(|lane| block.flights.commit((at.warp, lane))),
+        Bulk::Commit => {
+            block.detector.bulk_commit(at.lanes());
+            lanes(at.mask).for_each(|lane| block.flights.commit((at.warp, lane)));
+        }
         Bulk::Wait { pending, reads } => {
+            block.detector.bulk_wait(at.lanes(), Site(at.statement), *pending, *reads);
             for lane in lanes(at.mask) {
                 let older = block.flights.older((at.warp, lane), *pending, !reads);
                 older
@@ -193,11 +197,25 @@ impl Start {
             None => vec![home],
         };
         let cut = self.cut(block, at, lane, offset as u32)?;
+        let map = self.watched_map(block, at, lane);
         let spot = |rank: usize| {
             let (own, offset) = barrier?;
             Some((if self.multicast.is_some() { rank } else { own }, offset as usize))
         };
-        Ok(ranks.into_iter().map(|rank| cut.transfer(block, at, lane, rank, spot(rank))).collect())
+        let transfers = ranks.into_iter().map(|rank| {
+            let transfer = cut.transfer(block, at, lane, rank, spot(rank));
+            block.watch_transfer(at.lane(lane), &transfer, map);
+            transfer
+        });
+        Ok(transfers.collect())
+    }
+
+    /// Where the tensor map lies, if threads may write it.
+    fn watched_map(&self, block: &Block, at: At, lane: usize) -> Option<u64> {
+        let Far::Box { map, .. } = &self.far else { return None };
+        let access = Access { space: None, kind: Kind::Read, bytes: MAP_BYTES as u32 };
+        let place = block.locate((at.warp, lane), &access, block.addresses(at.warp, map)[lane]);
+        block.watched_place(Watched::Global, place)
     }
 
     /// Cuts the copy into runs that are consecutive on both sides.
@@ -280,6 +298,26 @@ impl Cut {
 }
 
 impl Block<'_, '_> {
+    /// Tells the race detector of a copy that one lane starts.
+    fn watch_transfer(&mut self, at: At, transfer: &Transfer, map: Option<u64>) {
+        let side = |place: Accessed, bytes: usize| {
+            let space = if matches!(place, Accessed::Shared { .. }) { Watched::Shared } else { Watched::Global };
+            self.watched_place(space, place).map(|start| (space, start..start + bytes as u64))
+        };
+        let reads = merged(transfer.pieces.iter().filter_map(|piece| side(piece.from, piece.bytes)).collect());
+        let writes = transfer.pieces.iter().filter_map(|piece| side(piece.to, piece.bytes));
+        let fills = transfer.fills.iter().filter_map(|(place, bytes)| side(*place, bytes.len()));
+        let writes = merged(writes.chain(fills).collect());
+        let element = transfer.reduction.map(|reduction| reduction.bytes() as u32);
+        let touched = Touched { reads: &reads, writes: &writes, map, element };
+        match transfer.signals.first() {
+            Some(((rank, offset), _)) => {
+                self.detector.bulk_load(at.lanes(), Site(at.statement), watched_shared(*rank, *offset), &touched);
+            }
+            None => self.detector.bulk_store(at.lanes(), Site(at.statement), &touched),
+        }
+    }
+
     /// Where bytes are: at an offset in a block's shared memory, or at a global address.
     fn bulk_place(&mut self, at: At, lane: usize, rank: Option<usize>, address: u64, bytes: u32) -> Accessed {
         let space = if rank.is_some() { Space::Shared } else { Space::Global };
@@ -307,4 +345,17 @@ impl Block<'_, '_> {
         let object = std::array::from_fn(|byte| self.fetch(place, byte, 1) as u8);
         TensorMap::decode(&object)
     }
+}
+
+/// Stretches that touch each other, as one.
+pub fn merged(mut stretches: Vec<Stretch>) -> Vec<Stretch> {
+    stretches.sort_by_key(|(space, range)| (*space, range.start));
+    let mut joined: Vec<Stretch> = vec![];
+    for (space, range) in stretches {
+        match joined.last_mut() {
+            Some((same, last)) if *same == space && range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push((space, range)),
+        }
+    }
+    joined
 }

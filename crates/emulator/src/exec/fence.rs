@@ -1,29 +1,71 @@
 //! Fences between the accesses of one thread, and what accesses order themselves.
 
 use super::{Action, At, Next};
-use crate::happens_before::{Lanes, Semantics, Site};
-use crate::machine::{Block, Why};
+use crate::happens_before::{Lanes, ProxyFence, Scope, Semantics, Site};
+use crate::machine::{AddressSource, Block, Decoder, Why, lanes};
 use ptx::Instruction;
 use ptx::forms::Fence;
 
-pub fn decode(op: Fence, instruction: &Instruction) -> Result<Action, Why> {
+/// Order between threads and the units that work for them.
+pub enum Between {
+    /// `fence.mbarrier_init`.
+    PhaseInit,
+    Async(ProxyFence),
+    MapRelease,
+    MapAcquire(AddressSource),
+}
+
+pub fn decode(op: Fence, instruction: &Instruction, decoder: &Decoder) -> Result<Action, Why> {
     match op {
-        Fence::Barrier | Fence::Scope => Ok(Action::Fence(Semantics { release: true, acquire: true, blind: false })),
-        Fence::OneWay => Ok(Action::Fence(semantics(instruction))),
-        Fence::PhaseInit | Fence::Alias | Fence::Async | Fence::TensorMapRelease | Fence::TensorMapAcquire => {
-            Ok(Action::Nothing)
+        Fence::Barrier | Fence::Scope => {
+            Ok(Action::Fence(Semantics { release: true, acquire: true, ..semantics(instruction) }))
         }
+        Fence::OneWay => Ok(Action::Fence(semantics(instruction))),
+        // There are no aliases: a byte has one address in each space.
+        Fence::Alias => Ok(Action::Nothing),
+        Fence::PhaseInit => Ok(Action::ProxyFence(Between::PhaseInit)),
+        Fence::Async => Ok(Action::ProxyFence(Between::Async(spaces(instruction)))),
+        Fence::TensorMapRelease => Ok(Action::ProxyFence(Between::MapRelease)),
+        Fence::TensorMapAcquire => {
+            Ok(Action::ProxyFence(Between::MapAcquire(decoder.address(&instruction.operands[0])?)))
+        }
+    }
+}
+
+fn spaces(instruction: &Instruction) -> ProxyFence {
+    match instruction.choice(&["global", "shared::cta", "shared::cluster"]) {
+        Some("global") => ProxyFence::Global,
+        Some("shared::cta") => ProxyFence::SharedBlock,
+        Some(_) => ProxyFence::SharedCluster,
+        None => ProxyFence::All,
     }
 }
 
 /// What the modifiers of an access or a fence say.
 pub fn semantics(instruction: &Instruction) -> Semantics {
     let has = |modifier| instruction.has(modifier) || instruction.has("acq_rel");
-    Semantics { release: has("release"), acquire: has("acquire"), blind: false }
+    let scope = if instruction.has("cta") { Scope::Cta } else { Scope::Cluster };
+    Semantics { release: has("release"), acquire: has("acquire"), blind: false, scope }
 }
 
 /// Memory is one: whoever reads later sees what was written before, so that a fence moves nothing. It orders.
 pub fn execute(block: &mut Block, at: At, semantics: Semantics) -> Next {
     block.detector.fence(Lanes { warp: at.warp as u32, mask: at.mask }, Site(at.statement), semantics);
+    Next::Following
+}
+
+pub fn execute_between(block: &mut Block, at: At, between: &Between) -> Next {
+    let who = at.lanes();
+    match between {
+        _ if at.mask == 0 => {}
+        Between::PhaseInit => block.detector.fence_mbarrier_init(who),
+        Between::Async(which) => block.detector.fence_proxy_async(who, *which),
+        Between::MapRelease => block.detector.fence_tensormap_release(who),
+        Between::MapAcquire(address) => {
+            let addresses = block.addresses(at.warp, address);
+            lanes(at.mask)
+                .for_each(|lane| block.detector.fence_tensormap_acquire(at.lane(lane).lanes(), addresses[lane]));
+        }
+    }
     Next::Following
 }

@@ -1,10 +1,10 @@
 //! Barriers in shared memory with phases. Threads arrive and wait one by one; copies add the bytes that came.
 
-use super::access::{Access, Accessed};
+use super::access::{Access, Accessed, watched_shared};
 use super::{Action, At, Next};
 use crate::async_engines::{Effect, Mbarrier, Operation, Spot};
 use crate::checks;
-use crate::happens_before::Kind;
+use crate::happens_before::{Kind, Scope, Semantics, Site};
 use crate::machine::{AddressSource, Block, Decoder, Source, State, Values, Why, lanes};
 use ptx::forms::Mbarrier as Op;
 use ptx::{Instruction, RegisterId, Space, Type};
@@ -44,6 +44,7 @@ struct Arrival {
     /// Bytes announced before the arrival.
     bytes: Option<Source>,
     drops: bool,
+    semantics: Semantics,
 }
 
 struct Wait {
@@ -51,23 +52,25 @@ struct Wait {
     until: Source,
     /// `until` is a parity, not a state.
     parity: bool,
+    semantics: Semantics,
 }
 
 pub fn decode(op: Op, instruction: &Instruction, decoder: &Decoder) -> Result<Action, Why> {
     let operands = &instruction.operands;
     let number = |index: usize| decoder.source(&operands[index], Type::U32);
     let one = Source::Constant(1);
+    let semantics = semantics(instruction);
     if op == Op::PendingCount {
         let destination = decoder.destination(&operands[0])?;
         return Ok(Action::PendingCount { destination, state: decoder.source(&operands[1], Type::U64)? });
     }
     let arrival = |count: Source, bytes: Option<Source>, drops: bool| -> Result<Step, Why> {
-        Ok(Step::Arrive(Arrival { destination: decoder.destination(&operands[0])?, count, bytes, drops }))
+        Ok(Step::Arrive(Arrival { destination: decoder.destination(&operands[0])?, count, bytes, drops, semantics }))
     };
     let wait = |parity: bool| -> Result<Step, Why> {
         let ty = if parity { Type::U32 } else { Type::U64 };
         let until = decoder.source(&operands[2], ty)?;
-        Ok(Step::Wait(Wait { destination: decoder.destination(&operands[0])?, until, parity }))
+        Ok(Step::Wait(Wait { destination: decoder.destination(&operands[0])?, until, parity, semantics }))
     };
     let (place, step) = match op {
         Op::Init => (0, Step::Init { count: number(1)? }),
@@ -92,6 +95,13 @@ pub fn decode(op: Op, instruction: &Instruction, decoder: &Decoder) -> Result<Ac
         address: decoder.address(&operands[place])?,
         step,
     })))
+}
+
+/// Arrivals release and waits acquire, both in the block, unless the text says otherwise.
+fn semantics(instruction: &Instruction) -> Semantics {
+    let orders = !instruction.has("relaxed");
+    let scope = if instruction.has("cluster") { Scope::Cluster } else { Scope::Cta };
+    Semantics { release: orders, acquire: orders, blind: false, scope }
 }
 
 pub fn count_pending(block: &mut Block, at: At, destination: Option<RegisterId>, state: Source) -> Next {
@@ -158,6 +168,7 @@ impl Step {
                         Effect::Open
                     });
                 }
+                block.detector.copy_arrive(at.lane(lane).lanes(), watched_shared(spot.0, spot.1));
                 block.depart(Operation::Signal { warp: at.warp, lane, spot });
             }),
             Step::Wait(_) => {}
@@ -175,6 +186,8 @@ impl Arrival {
         let bytes = self.bytes.map(|source| block.read(at.warp, source));
         let mut states: Values = [0; 32];
         each(at, spots, |lane, spot| {
+            let place = watched_shared(spot.0, spot.1);
+            block.detector.mbarrier_arrive(at.lane(lane).lanes(), Site(at.statement), place, self.semantics);
             states[lane] = block.mbarriers.get(&spot).map_or(0, Mbarrier::state);
             block.phase_step((at, lane), spot, |barrier| {
                 bytes.iter().for_each(|bytes| barrier.expect(bytes[lane] as u32));
@@ -205,8 +218,22 @@ impl Wait {
             block.warps[at.warp].fragments[at.fragment].state = State::Phase(spot);
             return Next::Done;
         }
+        self.learn(block, At { mask: through, ..at }, spots);
         let values = std::array::from_fn(|lane| u64::from(through >> lane & 1));
         block.warps[at.warp].write(self.destination, at.mask, &values);
         if through == at.mask { Next::Following } else { Next::Pause }
+    }
+
+    /// Lanes that have seen the end of a phase know what came before it, lanes of one barrier together.
+    fn learn(&self, block: &mut Block, at: At, spots: &[Option<Spot>; 32]) {
+        let mut rest = at.mask;
+        while rest != 0 {
+            let spot = spots[rest.trailing_zeros() as usize];
+            let mask = lanes(rest).filter(|lane| spots[*lane] == spot).fold(0, |mask, lane| mask | 1 << lane);
+            if let Some((rank, offset)) = spot {
+                block.detector.mbarrier_wait(At { mask, ..at }.lanes(), watched_shared(rank, offset), self.semantics);
+            }
+            rest &= !mask;
+        }
     }
 }

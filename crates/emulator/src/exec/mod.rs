@@ -30,13 +30,13 @@ mod warp;
 mod wgmma;
 mod wmma;
 
-pub use access::{Access, Accessed, shared_byte};
+pub use access::{Access, Accessed, shared_byte, watched_shared};
 pub use barrier::{Ballot, announce};
 pub use lower::lower;
 pub use support::{executes, knows_special};
 pub use wgmma::{Issued, Multiply};
 
-use crate::happens_before::Semantics;
+use crate::happens_before::{Lanes, Semantics};
 use crate::machine::{Block, Decoder, Source, Values, Why};
 use ptx::{Instruction, Op, RegisterId};
 
@@ -104,6 +104,7 @@ pub enum Action {
     Movement(movement::Transfer),
     Atomic(atomic::Update),
     Fence(Semantics),
+    ProxyFence(fence::Between),
     Warp(warp::Exchange),
     Matrix(matrix::Tiles),
     Product(Box<product::Product>),
@@ -130,6 +131,17 @@ pub struct At {
     /// Lanes whose guard holds.
     pub mask: u32,
     pub statement: u32,
+}
+
+impl At {
+    pub fn lanes(self) -> Lanes {
+        Lanes { warp: self.warp as u32, mask: self.mask }
+    }
+
+    /// One of the lanes.
+    pub fn lane(self, lane: usize) -> At {
+        At { mask: 1 << lane, ..self }
+    }
 }
 
 /// What becomes of the fragment.
@@ -159,7 +171,7 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
         Op::Convert(op) => convert::decode(op, instruction, decoder).map(Action::Compute),
         Op::Movement(op) => movement::decode(op, instruction, decoder),
         Op::Atomic(op) => atomic::decode(op, instruction, decoder).map(Action::Atomic),
-        Op::Fence(op) => fence::decode(op, instruction),
+        Op::Fence(op) => fence::decode(op, instruction, decoder),
         Op::Warp(op) => warp::decode(op, instruction, decoder).map(Action::Warp),
         Op::Matrix(op) => matrix::decode(op, instruction, decoder),
         Op::Wmma(op) => wmma::decode(op, instruction, decoder),
@@ -190,6 +202,7 @@ pub fn execute(block: &mut Block, at: At, action: &Action) -> Next {
         Action::Extended(extended) => extended::execute(block, at, extended),
         Action::Movement(transfer) => movement::execute(block, at, transfer),
         Action::Atomic(update) => atomic::execute(block, at, update),
+        Action::ProxyFence(between) => fence::execute_between(block, at, between),
         Action::Fence(semantics) => fence::execute(block, at, *semantics),
         Action::Warp(exchange) => warp::execute(block, at, exchange),
         Action::Matrix(tiles) => matrix::execute(block, at, tiles),

@@ -84,6 +84,7 @@ pub fn execute(block: &mut Block, at: At, rewrite: &Rewrite) -> Next {
                     block.put(targets[lane], byte, 1, value);
                 }
             }
+            block.detector.fence_tensormap_release(at.lanes());
         }
     }
     Next::Following

@@ -1,47 +1,107 @@
 //! Who asks: the knowledge of the lanes that execute or issue an access, compared with earlier marks.
 
-use super::clock::{Clock, Row, bits};
-use super::mark::{Item, Mark, Pattern};
+use super::clock::{Row, bits};
+use super::mark::{ASYNC, Item, Mark, Pattern};
+use super::view::{Cover, Own, ROWS, View};
+
+/// What lies between two accesses that conflict, from the least to the worst.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Gap {
+    /// They are ordered, but no proxy fence lies on the way.
+    Fence,
+    /// Something synchronises, but its scope or its semantics does not reach the other thread.
+    Reach,
+    /// Nothing orders them.
+    Order,
+}
 
 /// Lanes of one warp that know the same, except each of itself.
 pub struct Actor<'a> {
-    pub view: &'a Clock,
-    /// The row of the warp's lanes; the row of its copies is the next one.
-    pub lanes: Row,
-    /// Each lane knows its own copies up to this batch.
-    pub waited: u32,
+    pub view: &'a View,
+    pub own: &'a Own,
+    /// The first row of the warp.
+    pub rows: Row,
+    /// The block of the warp.
+    pub block: u32,
+    /// The fence that earlier generic accesses need, if this access is asynchronous.
+    pub needed: Option<Cover>,
+    /// The access is made by a unit that will tell of it: who learns of its completion does not learn what the lanes knew.
+    pub detached: bool,
+    /// A collective: all these lanes ask, though the mark names one.
+    pub collective: Option<u32>,
 }
 
 impl Actor<'_> {
+    fn needed(&self, asynchronous: bool) -> Option<Cover> {
+        self.needed.filter(|_| !asynchronous)
+    }
+
+    fn asking(&self, mask: u32) -> u32 {
+        self.collective.unwrap_or(mask)
+    }
+
     /// Up to when a lane knows what it did itself in this row.
-    fn own_time(&self, row: Row) -> u32 {
-        match row.wrapping_sub(self.lanes) {
-            0 => u32::MAX, // program order
-            1 => self.waited,
+    fn own_time(&self, row: Row, needed: Option<Cover>) -> u32 {
+        match (row.wrapping_sub(self.rows) as usize, needed) {
+            (own, None) if own < ROWS => self.own.time(own),
+            (own, Some(needed)) if own < ROWS => self.own.fenced_time(own, needed, self.block),
             _ => 0,
         }
     }
 
+    fn unknown(&self, row: Row, time: u32, mask: u32, needed: Option<Cover>) -> u32 {
+        match needed {
+            None => self.view.seen.unknown(row, time, mask),
+            Some(needed) => self.view.unfenced(needed, row, time, mask),
+        }
+    }
+
     /// One answer for a whole mark: true means that every byte's earlier access is known to the lane that touches it
-    /// now, false means that a closer look is needed.
+    /// now, and fenced if need be; false means that a closer look is needed.
     pub fn follows(&self, prior: &Mark, pattern: Pattern) -> bool {
-        prior.time <= self.view.floor(prior.row())
-            || prior.pattern() == pattern && prior.time <= self.own_time(prior.row())
-            || self.view.unknown(prior.row(), prior.time, prior.lanes()) == 0
+        let needed = self.needed(prior.is(ASYNC));
+        let same = || prior.pattern() == pattern && self.collective.is_none();
+        needed.is_none() && prior.time <= self.view.seen.floor(prior.row())
+            || same() && prior.time <= self.own_time(prior.row(), needed)
+            || self.unknown(prior.row(), prior.time, prior.lanes(), needed) == 0
     }
 
-    /// Lanes of the earlier access which no lane of `asking` follows.
-    pub fn unfollowed(&self, prior: &Item, asking: u32) -> u32 {
-        let unknown = self.view.unknown(prior.row, prior.time, prior.mask);
-        if prior.time <= self.own_time(prior.row) { unknown & !asking } else { unknown }
+    /// Does nobody who asks know of any lane of the mark?
+    pub fn ignores(&self, prior: &Mark) -> bool {
+        let needed = self.needed(prior.is(ASYNC));
+        let lanes = prior.lanes();
+        self.own_time(prior.row(), needed) < prior.time && self.unknown(prior.row(), prior.time, lanes, needed) == lanes
     }
 
-    /// A lane of the earlier access and a lane of `asking` that does not know of it.
-    pub fn unordered(&self, prior: &Item, asking: u32) -> Option<(u8, u8)> {
-        let unknown = self.view.unknown(prior.row, prior.time, prior.mask);
-        let own = prior.time <= self.own_time(prior.row);
+    /// Lanes of the earlier access which no lane of `mask` follows.
+    pub fn unfollowed(&self, prior: &Item, mask: u32) -> u32 {
+        let needed = self.needed(prior.asynchronous);
+        let unknown = self.unknown(prior.row, prior.time, prior.mask, needed);
+        let own = prior.time <= self.own_time(prior.row, needed);
+        if own { unknown & !self.asking(mask) } else { unknown }
+    }
+
+    /// A lane of the earlier access, a lane of `mask` that does not follow it, and the worst that lies between them.
+    pub fn unordered(&self, prior: &Item, mask: u32) -> Option<(u8, u8, Gap)> {
+        let ordered = None;
+        let unknown = self.unknown(prior.row, prior.time, prior.mask, ordered);
+        let unexplained = self.view.loose.unknown(prior.row, prior.time, unknown);
+        let pair = |lanes, needed| self.strangers(prior, lanes, self.asking(mask), needed);
+        let gap = |gap| move |(first, second)| (first, second, gap);
+        pair(unexplained, ordered).map(gap(Gap::Order)).or_else(|| pair(unknown, ordered).map(gap(Gap::Reach))).or_else(
+            || {
+                let needed = self.needed(prior.asynchronous);
+                needed?;
+                pair(self.unknown(prior.row, prior.time, prior.mask, needed), needed).map(gap(Gap::Fence))
+            },
+        )
+    }
+
+    /// One of `lanes` of the earlier access and another lane that asks, or the same if it does not know itself.
+    fn strangers(&self, prior: &Item, lanes: u32, asking: u32, needed: Option<Cover>) -> Option<(u8, u8)> {
+        let own = prior.time <= self.own_time(prior.row, needed);
         let strangers = |first: u8| if own { asking & !(1 << first) } else { asking };
-        let first = bits(unknown).find(|first| strangers(*first) != 0)?;
+        let first = bits(lanes).find(|first| strangers(*first) != 0)?;
         Some((first, strangers(first).trailing_zeros() as u8))
     }
 }
@@ -50,27 +110,36 @@ impl Actor<'_> {
 pub struct Quick<'a> {
     pub actor: &'a Actor<'a>,
     own_tag: u32,
-    known: (u32, Row),
+    /// Time, row and proxy.
+    known: (u32, u32),
 }
+
+/// A tag that no mark has.
+const NOBODY: u32 = 0xffff_ff00;
 
 impl<'a> Quick<'a> {
     pub fn new(actor: &'a Actor<'a>) -> Quick<'a> {
-        Quick { actor, own_tag: (actor.lanes as u32) << 16, known: (0, 0) }
+        let by_program_order = actor.needed.is_none() && actor.collective.is_none();
+        Quick { actor, own_tag: if by_program_order { (actor.rows as u32) << 16 } else { NOBODY }, known: (0, 0) }
     }
 
     /// Takes the pattern by value: a mark whose address escapes would be stored and loaded again for every granule.
     #[inline(always)]
     pub fn follows(&mut self, prior: &Mark, pattern: Pattern) -> bool {
         let own = prior.tag == self.own_tag | pattern.0;
-        own || prior.time == 0 || (prior.time, prior.row()) == self.known || self.look_up(*prior, pattern)
+        own || prior.time == 0 || (prior.time, prior.tag >> 8) == self.known || self.look_up(*prior, pattern)
     }
 
     #[inline(never)]
     fn look_up(&mut self, prior: Mark, pattern: Pattern) -> bool {
-        if prior.time <= self.actor.view.floor(prior.row()) {
-            self.known = (prior.time, prior.row());
-            return true;
+        let needed = self.actor.needed(prior.is(ASYNC));
+        let all = match needed {
+            None => prior.time <= self.actor.view.seen.floor(prior.row()),
+            Some(_) => self.actor.unknown(prior.row(), prior.time, u32::MAX, needed) == 0,
+        };
+        if all {
+            self.known = (prior.time, prior.tag >> 8);
         }
-        self.actor.follows(&prior, pattern)
+        all || self.actor.follows(&prior, pattern)
     }
 }

@@ -1,10 +1,11 @@
 //! Clocks over rows of 32 agents: how much of every row somebody knows.
 
-/// Number of a row: a warp's lanes, or what a warp's lanes have in flight.
+/// Number of a row: a warp's lanes, what they have in flight, a warpgroup's products, or what an mbarrier tells of.
 pub type Row = u16;
 
 /// `floor` is what is known of all lanes of a row; `ragged` holds the rows whose lanes are known to different times.
-#[derive(Clone, Debug)]
+/// Nothing is known of rows beyond the floor's end, so that an empty clock costs nothing.
+#[derive(Clone, Default, Debug)]
 pub struct Clock {
     floor: Vec<u32>,
     ragged: Vec<(Row, [u32; 32])>,
@@ -17,7 +18,17 @@ impl Clock {
 
     #[inline(always)]
     pub fn floor(&self, row: Row) -> u32 {
-        self.floor[row as usize]
+        self.floor.get(row as usize).copied().unwrap_or(0)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.floor.is_empty() && self.ragged.is_empty()
+    }
+
+    fn grow(&mut self, rows: usize) {
+        if self.floor.len() < rows {
+            self.floor.resize(rows, 0);
+        }
     }
 
     /// The lanes of `mask` whose operations up to `time` are not all known.
@@ -37,6 +48,7 @@ impl Clock {
         if time <= floor || mask == 0 {
             return;
         }
+        self.grow(row as usize + 1);
         if mask == u32::MAX {
             self.floor[row as usize] = time;
         } else {
@@ -56,6 +68,7 @@ impl Clock {
     }
 
     pub fn join(&mut self, other: &Clock) {
+        self.grow(other.floor.len());
         for (mine, theirs) in self.floor.iter_mut().zip(&other.floor) {
             *mine = (*mine).max(*theirs);
         }

@@ -1,5 +1,6 @@
 //! What the detector reports: two unordered accesses, and everything that was learnt about why.
 
+use super::actor::Gap;
 use super::{Site, Space};
 
 /// The check that a fault belongs to.
@@ -13,6 +14,10 @@ pub enum Class {
     MissingWait,
     /// A copy in flight whose source or destination was overwritten by a thread that knows of its start.
     EarlyRelease,
+    /// Ordered, but an asynchronous unit follows a thread's access without a proxy fence on the way.
+    Proxy,
+    /// Synchronised by operations whose scope or relaxed semantics does not reach the other thread.
+    Reach,
 }
 
 /// How the other party stands to a copy, and how far the issuing lane had brought it when the second access ran.
@@ -24,6 +29,8 @@ pub enum Batch {
     Open,
     /// Committed, not waited for. `wait_group` with up to this count by the issuing lane would have covered it.
     Committed { wait_group: u32 },
+    /// The phase of this mbarrier (by its address) tells of it; the other party did not wait for that.
+    Told { barrier: u64, phase: u32 },
     /// The lane waited for it at this site (`None`: too long ago to be remembered) without knowing of the other access,
     /// and nothing told the other thread of the wait. Whether the wait ran before that access is luck.
     Waited { site: Option<Site> },
@@ -35,6 +42,29 @@ pub enum Agent {
     Thread,
     /// A `cp.async` issued by the lane.
     Copy(Batch),
+    /// A bulk store issued by the lane: what it reads, or what it writes.
+    Store(Batch),
+    /// A bulk copy issued by the lane, of which an mbarrier tells (by its address, in this phase since its
+    /// initialisation).
+    Load {
+        barrier: u64,
+        phase: u32,
+    },
+    /// The operands of a `wgmma`; the warp named is the first of its warpgroup if the group is the first party.
+    Product(Batch),
+}
+
+impl Agent {
+    /// Something that has not been waited for, and whose start the other party knows or need not know.
+    fn is_awaited(self) -> bool {
+        match self {
+            Agent::Thread => false,
+            Agent::Load { .. } => true,
+            Agent::Copy(batch) | Agent::Store(batch) | Agent::Product(batch) => {
+                matches!(batch, Batch::Open | Batch::Committed { .. } | Batch::Told { .. })
+            }
+        }
+    }
 }
 
 /// One of the two accesses of a fault.
@@ -58,6 +88,13 @@ pub enum Means {
     },
     /// A fence, or an access that releases: it tells those who read what is written after it.
     Fence,
+    /// `barrier.cluster`.
+    Cluster,
+    /// An arrival at the mbarrier with this address, in this phase since its initialisation.
+    Mbarrier {
+        barrier: u64,
+        phase: u32,
+    },
 }
 
 /// How the second party stands to the release that should have told it of the first access.
@@ -110,13 +147,15 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The class, given the parties.
-    pub(super) fn classify(first: &Party, second: &Party) -> Class {
-        match first.agent {
-            Agent::Copy(Batch::Open | Batch::Committed { .. }) if second.write => Class::EarlyRelease,
-            Agent::Copy(Batch::Open | Batch::Committed { .. }) => Class::MissingWait,
-            _ if first.warp == second.warp => Class::RaceWarp,
-            _ => Class::RaceShared,
+    /// The class, given the parties and what lies between them.
+    pub(super) fn classify(first: &Party, second: &Party, gap: Gap) -> Class {
+        match gap {
+            Gap::Fence => Class::Proxy,
+            Gap::Reach => Class::Reach,
+            Gap::Order if first.agent.is_awaited() && second.write => Class::EarlyRelease,
+            Gap::Order if first.agent.is_awaited() => Class::MissingWait,
+            Gap::Order if first.warp == second.warp => Class::RaceWarp,
+            Gap::Order => Class::RaceShared,
         }
     }
 }

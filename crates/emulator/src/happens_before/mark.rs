@@ -1,6 +1,7 @@
 //! What the shadow stores: marks of whole granules and words, and items for everything that a mark cannot tell.
 
 use super::clock::Row;
+use super::scope::Scope;
 
 /// The access to a whole granule or word, in 12 bytes.
 ///
@@ -19,6 +20,8 @@ pub const SPLIT: u32 = 1 << 8;
 pub const MANY: u32 = 2 << 8;
 /// The word is described by a list of items.
 pub const LIST: u32 = 4 << 8;
+/// The access was made through the async proxy.
+pub const ASYNC: u32 = 8 << 8;
 
 /// Which lanes touched which byte of the granule or word, in 8 bits: byte b was touched by lane `first + (b >> unit)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,7 +90,8 @@ impl Pattern {
 
 impl Mark {
     pub fn new(access: &Access, pattern: Pattern) -> Mark {
-        Mark { time: access.time, tag: (access.row as u32) << 16 | pattern.0, site: access.site }
+        let proxy = if access.asynchronous { ASYNC } else { 0 };
+        Mark { time: access.time, tag: (access.row as u32) << 16 | proxy | pattern.0, site: access.site }
     }
 
     pub fn link(flag: u32, index: u32) -> Mark {
@@ -140,6 +144,7 @@ impl Mark {
             mask: pattern.lanes_at(byte),
             bytes: ((1 << bytes) - 1) << byte,
             write,
+            asynchronous: self.is(ASYNC),
             strong: None,
         })
     }
@@ -152,12 +157,22 @@ pub struct Access {
     pub time: u32,
     pub site: u32,
     pub write: bool,
-    pub strong: bool,
+    /// By the async proxy.
+    pub asynchronous: bool,
+    pub strong: Option<Sharers>,
+}
+
+/// With whom a strong access may share its location.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sharers {
+    pub scope: Scope,
+    pub block: u8,
 }
 
 /// Where a strong access lies, seen from one of its words. Accesses that overlap in part are never morally strong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Strong {
+    pub sharers: Sharers,
     /// Start of the access relative to the word.
     pub offset: i8,
     pub size: u8,
@@ -172,18 +187,26 @@ pub struct Item {
     pub mask: u32,
     pub bytes: u8,
     pub write: bool,
+    pub asynchronous: bool,
     pub strong: Option<Strong>,
 }
 
 impl Item {
     /// PTX ISA, "Conflict and Data-races": morally strong accesses of the same location do not race.
     pub fn morally_strong_with(&self, other: &Item) -> bool {
-        self.strong.is_some() && self.strong == other.strong
+        let (Some(one), Some(two)) = (self.strong, other.strong) else { return false };
+        let [here, there] = [one.sharers, two.sharers];
+        let includes = |from: Sharers, to: Sharers| from.scope.includes(from.block.into(), to.block.into());
+        (one.offset, one.size) == (two.offset, two.size)
+            && self.asynchronous == other.asynchronous
+            && includes(here, there)
+            && includes(there, here)
     }
 
     /// Equal but for the lanes.
     pub fn merges_with(&self, other: &Item) -> bool {
-        let key = |item: &Item| (item.time, item.site, item.row, item.bytes, item.write, item.strong);
+        let key =
+            |item: &Item| (item.time, item.site, item.row, item.bytes, item.write, item.asynchronous, item.strong);
         key(self) == key(other)
     }
 }
@@ -194,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_mark_falls_apart_into_the_lanes_of_its_words() {
-        let access = Access { row: 3, time: 7, site: 9, write: true, strong: false };
+        let access = Access { row: 3, time: 7, site: 9, write: true, asynchronous: false, strong: None };
         let lanes = |mark: Mark| mark.items(true).map(|item| (item.mask, item.bytes)).collect::<Vec<_>>();
         let halves = Mark::new(&access, Pattern::consecutive(8, 1));
         assert_eq!(lanes(halves.at_word(1)), [(1 << 10, 0b0011), (1 << 11, 0b1100)]);

@@ -1,34 +1,49 @@
-//! Happens-before: is every access of a CTA ordered with the accesses that it conflicts with?
+//! Happens-before: is every access of a cluster of CTAs ordered with the accesses that it conflicts with?
 //!
 //! Judged by the PTX memory consistency model, per lane and per byte, for the control flow that ran. The order in which
-//! the emulator happened to run things does not count; only edges do: program order of one lane, CTA barriers,
-//! `bar.warp.sync`, release and acquire through memory, and a lane's wait for its own `cp.async` copies. Lanes of a warp are not ordered by lockstep.
+//! the emulator happened to run things does not count; only edges do: program order of one lane, CTA and cluster
+//! barriers, mbarriers, `bar.warp.sync`, release and acquire through memory, and waits for what is in flight. Lanes of a
+//! warp are not ordered by lockstep.
 //!
 //! - **Rows.** A row is 32 agents that share one counter; an epoch is (row, lane, time). Each warp has a row for its
-//!   lanes, whose time ticks at every release by any of them, and a row for the copies its lanes issued, whose time is
-//!   the batch. A copy is thus an access by the channel that will tell of its completion, at the time it will tell;
-//!   nobody knows that epoch before the wait, not even the issuer.
-//! - **Knowledge.** Lanes that know the same form a [`warp::Group`] with one [`clock::Clock`]. A release writes out what
-//!   lanes know, an acquire replaces it by the join. What a lane knows of itself is kept beside the clock.
+//!   lanes, whose time ticks at every release by any of them, and rows for the copies and bulk stores its lanes issued,
+//!   whose time is the batch. A warpgroup has a row for its products, an mbarrier one for the bulk copies that it tells
+//!   of. A copy is thus an access by the channel that will tell of its completion, at the time it will tell; nobody
+//!   knows that epoch before the wait, not even the issuer.
+//! - **Knowledge.** Lanes that know the same form a [`warp::Group`] with one [`view::View`]. A release writes out what
+//!   lanes know, an acquire replaces it by the join. What a lane knows of itself is kept beside the view.
+//! - **Proxies.** Asynchronous units follow a thread's access only if a proxy fence lies on the way. A view keeps which
+//!   part of it has passed a fence, so that a missing fence is told apart from a missing edge.
 //! - **Shadow.** [`shadow::Shadow`] remembers who touched each byte: one mark for 16 bytes where that tells the truth,
-//!   finer where it does not. Something is forgotten only when a later access stands for it.
+//!   finer where it does not. Something is forgotten only when a later access stands for it. Whoever follows a copy that
+//!   stands for an access follows that access, although a completion tells of nothing but the copy.
 //!
 //! An exit is no release: the manual gives a barrier's guarantee to the threads that execute it. What a lane did
-//! before it exited, and did not release, is unordered with the rest of the CTA.
+//! before it exited, and did not release, is unordered with the rest of the cluster. A collective asks its live lanes.
+//! Nothing of earlier grids is watched, so that `griddepcontrol` has nothing to order here.
 //!
 //! Atomics, `red`, volatile, relaxed, acquiring and releasing accesses are strong: they do not race among themselves on
-//! the same location with the same size. What they order, [`words`] says.
+//! the same location with the same size, if their scopes include each other. What they order, [`words`] says.
 
 mod actor;
+mod bulk;
 mod clock;
+mod cluster;
+mod copies;
 mod fault;
 mod mark;
+mod mbarrier;
 mod pages;
+mod product;
+mod proxy;
 mod report;
+mod rows;
+mod scope;
 mod shadow;
 #[cfg(test)]
 mod tests;
 mod touch;
+mod view;
 mod warp;
 mod words;
 
@@ -36,16 +51,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use actor::Actor;
-use clock::{Clock, bits};
+pub use bulk::{Bulk, Stretch};
+use clock::bits;
+use cluster::Cluster;
 pub use fault::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release, UnfinishedCopy};
-use mark::Access;
+use mark::{Access, Sharers};
+use mbarrier::Mbarriers;
+pub use proxy::ProxyFence;
+use proxy::TensorMaps;
+use rows::Rows;
+pub use scope::{Scope, Semantics};
 use shadow::Shadow;
 use touch::Touch;
-use warp::{Handover, Meeting, Warp};
-pub use words::Semantics;
+use view::View;
+use warp::{Group, Handover, Meeting, Track, Warp};
 use words::Words;
 
-/// Some lanes of one warp of the CTA.
+/// Some lanes of one warp; warps are numbered through the cluster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lanes {
     pub warp: u32,
@@ -58,7 +80,7 @@ pub struct Site(pub u32);
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Space {
-    /// Addresses are offsets in the CTA's shared memory.
+    /// Addresses are `rank << 32 | offset`: the block's rank in the cluster, and the offset in its shared memory.
     Shared,
     Global,
 }
@@ -93,10 +115,20 @@ struct Barrier {
     arrived: Handover,
 }
 
-/// The race detector of one CTA. Addresses must have passed the bounds check.
+/// The block of the cluster whose shared memory holds an address.
+fn block_of(shared: u64) -> u32 {
+    (shared >> 32) as u32
+}
+
+/// The race detector of one cluster. Addresses must have passed the bounds check.
 #[derive(Clone)]
 pub struct Detector {
     warps: Vec<Warp>,
+    blocks: u32,
+    rows: Rows,
+    cluster: Cluster,
+    mbarriers: Mbarriers,
+    maps: TensorMaps,
     barriers: BTreeMap<u32, Barrier>,
     shadows: [Shadow; 2],
     faults: Vec<Fault>,
@@ -113,11 +145,18 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// A CTA whose warps have these lanes; the last warp may be partial.
-    pub fn new(lanes: &[u32]) -> Detector {
-        let start = Arc::new(Clock::new(lanes.len() * 2));
+    /// A cluster whose warps have these lanes; the last warp of a block may be partial.
+    pub fn new(lanes: &[u32], warps_per_block: u32) -> Detector {
+        let rows = Rows::new(lanes.len() as u32, warps_per_block);
+        let start = Arc::new(View::new(rows.fixed()));
+        let warp = |(mask, index): (&u32, u32)| Warp::new(index, index / warps_per_block, *mask, start.clone());
         Detector {
-            warps: lanes.iter().zip(0..).map(|(mask, index)| Warp::new(index, *mask, start.clone())).collect(),
+            warps: lanes.iter().zip(0..).map(warp).collect(),
+            blocks: (lanes.len() as u32).div_ceil(warps_per_block),
+            rows,
+            cluster: Cluster::default(),
+            mbarriers: Mbarriers::default(),
+            maps: TensorMaps::default(),
             barriers: BTreeMap::new(),
             shadows: Default::default(),
             faults: Vec::new(),
@@ -130,8 +169,8 @@ impl Detector {
     }
 
     /// The same, but a detector that does not watch finds nothing.
-    pub fn watching(lanes: &[u32], watches: bool) -> Detector {
-        Detector { idle: !watches, ..Detector::new(lanes) }
+    pub fn watching(lanes: &[u32], warps_per_block: u32, watches: bool) -> Detector {
+        Detector { idle: !watches, ..Detector::new(lanes, warps_per_block) }
     }
 
     /// The warp, and those of the lanes that have not exited.
@@ -143,13 +182,26 @@ impl Detector {
 
     /// A load, store or atomic of `bytes` bytes per lane; `ldmatrix` is 16 bytes by each lane that gives an address.
     pub fn access(&mut self, at: Lanes, site: Site, kind: Kind, space: Space, addresses: &[u64; 32], bytes: u32) {
+        self.scoped_access(at, site, (kind, Scope::default()), space, addresses, bytes);
+    }
+
+    fn scoped_access(
+        &mut self,
+        at: Lanes,
+        site: Site,
+        (kind, scope): (Kind, Scope),
+        space: Space,
+        addresses: &[u64; 32],
+        bytes: u32,
+    ) {
         if self.idle {
             return;
         }
         self.forget_hits();
         let (warp, _) = self.warp(at);
-        let (row, time) = (warp.lanes_row(), warp.time);
-        let access = Access { row, time, site: site.0, write: kind.writes(), strong: kind.is_strong() };
+        let (row, time, block) = (warp.lanes_row(), warp.time, warp.block as u8);
+        let strong = kind.is_strong().then_some(Sharers { scope, block });
+        let access = Access { row, time, site: site.0, write: kind.writes(), asynchronous: false, strong };
         self.touch(at, access, space, addresses, bytes);
         self.report(at.warp, access, space);
     }
@@ -184,22 +236,23 @@ impl Detector {
     /// Notes a copy as in flight; returns how it reads and how it writes.
     fn start_copy(&mut self, at: Lanes, site: Site) -> (Access, Access) {
         let (warp, mask) = self.warp(at);
-        warp.copies.issue(mask, site, warp.time);
-        let (row, time) = (warp.copies_row(), warp.copies.batch);
-        let read = Access { row, time, site: site.0, write: false, strong: false };
+        let started = warp.time;
+        warp.track_mut(Track::Copies).issue(mask, site, started);
+        let (row, time) = (warp.track_row(Track::Copies), warp.track(Track::Copies).batch);
+        let read = Access { row, time, site: site.0, write: false, asynchronous: false, strong: None };
         (read, Access { write: true, ..read })
     }
 
     /// `cp.async.commit_group`.
     pub fn commit(&mut self, at: Lanes) {
         let (warp, mask) = self.warp(at);
-        warp.copies.commit(mask);
+        warp.track_mut(Track::Copies).commit(mask);
     }
 
     /// `cp.async.wait_group`.
     pub fn wait(&mut self, at: Lanes, site: Site, pending: u32) {
         let (warp, mask) = self.warp(at);
-        warp.wait(mask, pending, site);
+        warp.wait(Track::Copies, mask, pending, site);
         self.settle_awaited(Lanes { mask, ..at }, site);
     }
 
@@ -263,13 +316,12 @@ impl Detector {
 
     /// Copies that their lanes have not waited for.
     pub fn unfinished_copies(&self) -> Vec<UnfinishedCopy> {
-        let flights = self
-            .warps
-            .iter()
-            .zip(0..)
-            .flat_map(|(warp, index)| warp.copies.flights.iter().map(move |flight| (warp, index, flight)));
+        let flights = self.warps.iter().zip(0..).flat_map(|(warp, index)| {
+            warp.track(Track::Copies).flights.iter().map(move |flight| (warp, index, flight))
+        });
         let parts = flights.flat_map(|(warp, index, flight)| {
-            let committed = bits(flight.mask).filter(|lane| warp.copies.is_committed(*lane, flight.batch));
+            let committed =
+                bits(flight.mask).filter(|lane| warp.track(Track::Copies).is_committed(*lane, flight.batch));
             let committed = committed.fold(0, |m, lane| m | 1 << lane);
             [(committed, true), (flight.mask & !committed, false)].map(|(mask, committed)| UnfinishedCopy {
                 warp: index,
@@ -288,10 +340,26 @@ impl Detector {
     fn touch(&mut self, at: Lanes, access: Access, space: Space, addresses: &[u64; 32], bytes: u32) {
         let warp = &mut self.warps[at.warp as usize];
         warp.touch(at.mask & warp.live);
+        let detached = access.row != warp.lanes_row();
         for group in &warp.groups {
-            let actor = Actor { view: &group.view, lanes: warp.lanes_row(), waited: group.waited };
+            let actor = Actor { detached, ..warp.actor(group) };
             let touch = Touch { actor: &actor, access, mask: group.mask & at.mask, addresses, bytes };
             touch.apply(&mut self.shadows[space as usize]);
+        }
+    }
+}
+
+impl Warp {
+    /// Lanes of a group that access memory as threads do.
+    fn actor<'a>(&self, group: &'a Group) -> Actor<'a> {
+        Actor {
+            view: &group.view,
+            own: &group.own,
+            rows: self.lanes_row(),
+            block: self.block,
+            needed: None,
+            detached: false,
+            collective: None,
         }
     }
 }

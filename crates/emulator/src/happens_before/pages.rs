@@ -5,8 +5,11 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 /// Granules of 16 bytes in a page of 4 KiB.
 pub const PAGE: u64 = 256;
-/// Pages found without hashing: more than the shared memory of any CTA (227 KiB on sm_90).
+/// Pages of a block found without hashing: more than the shared memory of any CTA (227 KiB on sm_90).
 const DIRECT: u64 = 64;
+/// Bits of an address that name the block begin above bit 32; more blocks than any cluster has are found directly.
+const BLOCK_SHIFT: u32 = 32 - 12;
+const BLOCKS: u64 = 16;
 
 /// Page numbers are unique already: spreading their bits is enough.
 #[derive(Clone, Default)]
@@ -40,7 +43,11 @@ impl Pages {
     pub fn place(&mut self, granule: u64) -> (usize, bool) {
         let page = granule / PAGE;
         let before = self.made;
-        let place = if page < DIRECT { self.direct(page as usize) } else { self.sparse(page) };
+        let (block, within) = (page >> BLOCK_SHIFT, page & ((1 << BLOCK_SHIFT) - 1));
+        let place = match block < BLOCKS && within < DIRECT {
+            true => self.direct((block * DIRECT + within) as usize),
+            false => self.sparse(page),
+        };
         (place as usize * PAGE as usize + (granule % PAGE) as usize, self.made != before)
     }
 

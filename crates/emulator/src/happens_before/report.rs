@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::actor::Gap;
+use super::copies::State;
 use super::fault::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release};
 use super::mark::{Access, Item};
+use super::rows::Channel;
 use super::shadow::Hit;
-use super::warp::{Meeting, Released, State};
+use super::warp::{Meeting, REMEMBERED, Released, Track};
 use super::{Detector, Lanes, Site, Space};
 
 /// Most faults about copies in flight that are followed until the wait; later ones keep their first judgement.
@@ -52,7 +55,7 @@ struct Clash {
 }
 
 fn clashes(hits: &[Hit]) -> Vec<Clash> {
-    let key = |hit: &Hit| (hit.first.row, hit.first.time, hit.first.site, hit.first_lane, hit.second_lane);
+    let key = |hit: &Hit| (hit.first.row, hit.first.time, hit.first.site, hit.first_lane, hit.second_lane, hit.gap);
     let mut sorted = hits.to_vec();
     sorted.sort_by_key(|hit| (key(hit), hit.address, hit.bytes));
     let mut clashes: Vec<Clash> = Vec::new();
@@ -71,15 +74,22 @@ fn clashes(hits: &[Hit]) -> Vec<Clash> {
 impl Detector {
     /// Turns what an access of a warp has hit into faults.
     pub(super) fn report(&mut self, warp: u32, access: Access, space: Space) {
-        for clash in clashes(&self.shadows[space as usize].hits) {
-            self.add(warp, access, space, &clash);
+        self.report_since(warp, access, space, 0);
+    }
+
+    /// `report` for the hits from the given one on.
+    pub(super) fn report_since(&mut self, warp: u32, access: Access, space: Space, start: usize) {
+        if self.shadows[space as usize].hits.len() > start {
+            for clash in clashes(&self.shadows[space as usize].hits[start..]) {
+                self.add(warp, access, space, &clash);
+            }
         }
     }
 
     fn add(&mut self, warp: u32, access: Access, space: Space, clash: &Clash) {
         let second = self.second_party(warp, clash.hit.second_lane, &access);
         let (first, since) = self.first_party(&clash.hit.first, clash.hit.first_lane, &second);
-        let class = Fault::classify(&first, &second);
+        let class = Fault::classify(&first, &second, clash.hit.gap);
         let next = self.faults.len();
         let pair = self.awaited_pair(class, clash.hit.first.time, &first, &second);
         let known = *self.index.entry((class, space, first.site, second.site, pair)).or_insert(next);
@@ -100,43 +110,69 @@ impl Detector {
 
     /// A copy in flight may still be waited for: the copies of one batch and one other warp are judged together then.
     fn awaited_pair(&self, class: Class, batch: u32, first: &Party, second: &Party) -> Option<Pair> {
-        let in_flight = matches!(class, Class::MissingWait | Class::EarlyRelease) && self.awaited.len() < MOST_AWAITED;
+        let in_flight = matches!(class, Class::MissingWait | Class::EarlyRelease)
+            && matches!(first.agent, Agent::Copy(Batch::Open | Batch::Committed { .. }))
+            && self.awaited.len() < MOST_AWAITED;
         in_flight.then_some(Pair { first: first.warp, batch, second: second.warp })
     }
 
     /// The earlier party, and since when its warp's releases carry it.
     fn first_party(&self, item: &Item, lane: u8, second: &Party) -> (Party, Result<u32, Published>) {
-        let index = item.row as u32 / 2;
-        let warp = &self.warps[index as usize];
-        let (agent, since) = if item.row == warp.lanes_row() {
-            (Agent::Thread, Ok(item.time))
-        } else if !self.knows_start(item, lane, second) {
-            (Agent::Copy(Batch::Unseen), Err(Published::InFlight))
-        } else {
-            match warp.copies.state(lane, item.time) {
-                State::Open => (Agent::Copy(Batch::Open), Err(Published::InFlight)),
-                State::Committed { later } => {
-                    (Agent::Copy(Batch::Committed { wait_group: later }), Err(Published::InFlight))
-                }
-                State::Waited(wait) => {
-                    let site = wait.map(|wait| wait.site);
-                    (Agent::Copy(Batch::Waited { site }), wait.map(|wait| wait.time).ok_or(Published::Forgotten))
-                }
+        let in_flight = Err(Published::InFlight);
+        let (warp, agent, since) = match self.rows.channel(item.row) {
+            Channel::Lanes(warp) => (warp, Agent::Thread, Ok(item.time)),
+            Channel::Track(warp, track) => {
+                let (batch, since) = self.batch(warp, track, item, lane, second);
+                (warp, if track == Track::Copies { Agent::Copy(batch) } else { Agent::Store(batch) }, since)
+            }
+            Channel::Products(warp) => (warp, Agent::Product(self.product(item, warp)), in_flight),
+            Channel::Mbarrier(barrier) => {
+                let (warp, phase) = self.mbarriers.load(barrier, item.time, lane, Site(item.site));
+                (warp, Agent::Load { barrier, phase }, in_flight)
             }
         };
-        (Party { warp: index, lane, site: Site(item.site), write: item.write, agent }, since)
+        (Party { warp, lane, site: Site(item.site), write: item.write, agent }, since)
+    }
+
+    /// How far the issuing lane had brought what it had in flight.
+    fn batch(
+        &self,
+        index: u32,
+        track: Track,
+        item: &Item,
+        lane: u8,
+        second: &Party,
+    ) -> (Batch, Result<u32, Published>) {
+        if !self.knows_start(item, lane, second) {
+            return (Batch::Unseen, Err(Published::InFlight));
+        }
+        match self.warps[index as usize].track(track).state(lane, item.time) {
+            State::Open => (Batch::Open, Err(Published::InFlight)),
+            State::Committed { later } => (Batch::Committed { wait_group: later }, Err(Published::InFlight)),
+            State::Told(told) => (Batch::Told { barrier: told.barrier, phase: told.phase }, Err(Published::InFlight)),
+            State::Waited(wait) => {
+                let site = wait.map(|wait| wait.site);
+                (Batch::Waited { site }, wait.map(|wait| wait.time).ok_or(Published::Forgotten))
+            }
+        }
     }
 
     /// Does the party know that the copy was started? One that is too old to be remembered counts as known.
     pub(super) fn knows_start(&self, copy: &Item, lane: u8, party: &Party) -> bool {
-        let warp = &self.warps[copy.row as usize / 2];
-        let start = warp.copies.start(lane, copy.time, Site(copy.site));
+        let Channel::Track(index, track) = self.rows.channel(copy.row) else { return true };
+        let warp = &self.warps[index as usize];
+        let start = warp.track(track).start(lane, copy.time, Site(copy.site));
         start.is_none_or(|time| self.warps[party.warp as usize].knows(party.lane, warp.lanes_row(), lane, time))
     }
 
     fn second_party(&self, warp: u32, lane: u8, access: &Access) -> Party {
-        let thread = access.row == self.warps[warp as usize].lanes_row();
-        let agent = if thread { Agent::Thread } else { Agent::Copy(Batch::Unseen) };
+        let agent = match self.rows.channel(access.row) {
+            Channel::Lanes(_) => Agent::Thread,
+            Channel::Track(_, Track::Copies) => Agent::Copy(Batch::Unseen),
+            Channel::Track(..) => Agent::Store(Batch::Unseen),
+            Channel::Products(_) => Agent::Product(Batch::Unseen),
+            Channel::Mbarrier(barrier) => Agent::Load { barrier, phase: self.mbarriers.phase_of(barrier, access.time) },
+        };
         Party { warp, lane, site: Site(access.site), write: access.write, agent }
     }
 
@@ -149,13 +185,13 @@ impl Detector {
             let fault = &mut faults[one.fault];
             let lane = fault.first.lane;
             let own = fault.first.warp == at.warp && at.mask >> lane & 1 == 1;
-            if !own || !matches!(warp.copies.state(lane, one.batch), State::Waited(_)) {
+            if !own || !matches!(warp.track(Track::Copies).state(lane, one.batch), State::Waited(_)) {
                 return true;
             }
             let other = warps[fault.second.warp as usize].lanes_row();
             if !warp.knows(lane, other, fault.second.lane, one.second) {
                 fault.first.agent = Agent::Copy(Batch::Waited { site: Some(site) });
-                fault.class = Fault::classify(&fault.first, &fault.second);
+                fault.class = Fault::classify(&fault.first, &fault.second, Gap::Order);
                 fault.published = Published::Never;
                 unpublished.push(one.fault);
             }
@@ -167,7 +203,7 @@ impl Detector {
     fn carrier(&self, first: &Party, since: u32, second: &Party) -> Published {
         let warp = &self.warps[first.warp as usize];
         let oldest = warp.releases.front().map_or(warp.time, |release| release.time);
-        if since < oldest {
+        if since < oldest && warp.releases.len() == REMEMBERED {
             return Published::Forgotten;
         }
         let after = || warp.releases.iter().filter(|release| release.time >= since);
@@ -183,6 +219,8 @@ impl Detector {
             Meeting::Barrier { id, .. } => Means::Barrier { id },
             Meeting::Warp => Means::WarpSync { mask: release.mask },
             Meeting::Fence => Means::Fence,
+            Meeting::Cluster { .. } => Means::Cluster,
+            Meeting::Mbarrier { barrier, phase } => Means::Mbarrier { barrier, phase },
         };
         Published::By(Release { site: release.site, means, reach })
     }
@@ -192,8 +230,8 @@ impl Detector {
         let takes_part = |release: &Released| release.mask >> party.lane & 1 == 1;
         match release.meeting {
             Meeting::Warp => warp == party.warp && takes_part(release),
-            Meeting::Fence => false,
-            Meeting::Barrier { .. } => {
+            Meeting::Fence | Meeting::Mbarrier { .. } => false,
+            Meeting::Barrier { .. } | Meeting::Cluster { .. } => {
                 let own = &self.warps[party.warp as usize].releases;
                 own.iter().any(|own| own.meeting == release.meeting && takes_part(own))
             }

@@ -4,7 +4,7 @@
 //! would lie; a weak write that follows everything before it makes them whole again. Marks answer "ordered"; only
 //! lists, which are exact, report.
 
-use super::actor::{Actor, Quick};
+use super::actor::{Actor, Gap, Quick};
 use super::mark::{Item, LIST, MANY, Mark, SPLIT};
 use super::pages::{PAGE, Pages};
 
@@ -25,6 +25,7 @@ pub struct Hit {
     pub first: Item,
     pub first_lane: u8,
     pub second_lane: u8,
+    pub gap: Gap,
 }
 
 /// Side tables whose entries are used again.
@@ -120,6 +121,9 @@ impl Shadow {
 
     /// Concurrent readers of the whole granule, e.g. eight warps that read one tile.
     fn join_readers(&mut self, actor: &Actor, place: usize, mark: Mark) -> bool {
+        if actor.detached && !self.all_or_nothing(actor, place, mark) {
+            return false;
+        }
         let cell = &mut self.cells[place];
         if !cell.read.is(MANY) {
             let index = self.readers.take();
@@ -131,6 +135,14 @@ impl Shadow {
         readers.retain(|reader| !actor.follows(reader, mark.pattern()) && !reader.same_epoch(&mark));
         readers.push(mark);
         true
+    }
+
+    /// Whoever learns that a unit is done follows the accesses that the unit followed, lane by lane: where it follows
+    /// some lanes of a mark, only lists can tell which.
+    fn all_or_nothing(&self, actor: &Actor, place: usize, mark: Mark) -> bool {
+        let read = &self.cells[place].read;
+        let readers = if read.is(MANY) { &self.readers.all[read.site as usize] } else { std::slice::from_ref(read) };
+        readers.iter().all(|reader| actor.follows(reader, mark.pattern()) || actor.ignores(reader))
     }
 
     fn write_after_readers(&mut self, actor: &Actor, place: usize, mark: Mark) -> bool {
@@ -254,13 +266,14 @@ impl Shadow {
         let index = self.open_list(word);
         let list = &mut self.lists.all[index as usize];
         let hits = &mut self.hits;
-        let mut hit = |first: Item, bytes, (first_lane, second_lane)| {
-            hits.push(Hit { address: word * 4, bytes, first, first_lane, second_lane });
+        let mut hit = |first: Item, bytes, (first_lane, second_lane, gap)| {
+            hits.push(Hit { address: word * 4, bytes, first, first_lane, second_lane, gap });
         };
         if new.write && new.strong.is_none() && new.mask.count_ones() > 1 {
             let others = new.mask & (new.mask - 1);
-            hit(new, new.bytes, (new.mask.trailing_zeros() as u8, others.trailing_zeros() as u8));
+            hit(new, new.bytes, (new.mask.trailing_zeros() as u8, others.trailing_zeros() as u8, Gap::Order));
         }
+        let mut rests = Vec::new();
         for item in list.iter_mut().filter(|item| item.bytes & new.bytes != 0) {
             if (item.write || new.write)
                 && !item.morally_strong_with(&new)
@@ -268,8 +281,9 @@ impl Shadow {
             {
                 hit(*item, item.bytes & new.bytes, lanes);
             }
-            forget(actor, item, &new);
+            rests.extend(forget(actor, item, &new));
         }
+        list.extend(rests);
         list.retain(|item| item.bytes != 0 && item.mask != 0);
         match list.iter_mut().find(|item| item.merges_with(&new)) {
             Some(item) => item.mask |= new.mask,
@@ -280,15 +294,22 @@ impl Shadow {
 
 /// Drops of an earlier access what the new one stands for: whoever races with that races with the new one too.
 /// A strong write does not stand for a weak one, which races with strong accesses that the strong write does not.
-fn forget(actor: &Actor, item: &mut Item, new: &Item) {
-    let stands_for = (new.write || !item.write) && (new.strong.is_none() || item.strong == new.strong);
+/// Returns what is left of the bytes that both touched, if those and the others no longer have the same lanes.
+fn forget(actor: &Actor, item: &mut Item, new: &Item) -> Option<Item> {
+    let same_class = (item.strong, item.asynchronous) == (new.strong, new.asynchronous);
+    let stands_for = (new.write || !item.write) && (new.strong.is_none() || same_class);
     if !stands_for {
-        return;
+        return None;
     }
     let left = actor.unfollowed(item, new.mask);
     if item.bytes & !new.bytes == 0 {
         item.mask = left;
-    } else if left == 0 {
-        item.bytes &= !new.bytes;
+        return None;
     }
+    if left == item.mask {
+        return None;
+    }
+    let rest = Item { mask: left, bytes: item.bytes & new.bytes, ..*item };
+    item.bytes &= !new.bytes;
+    Some(rest)
 }

@@ -1,5 +1,7 @@
 //! From the addresses of an instruction to the largest pieces that one mark describes.
 
+use std::ops::Range;
+
 use super::actor::{Actor, Quick};
 use super::clock::bits;
 use super::mark::{Access, Item, Mark, Pattern, Strong};
@@ -55,7 +57,7 @@ impl Touch<'_> {
     /// All lanes touch the same bytes.
     fn broadcast(&self, shadow: &mut Shadow, start: u64) {
         let Access { write, strong, .. } = self.access;
-        let every = self.mask == u32::MAX && !strong;
+        let every = self.mask == u32::MAX && strong.is_none();
         if every && !write && (start | self.bytes as u64).is_multiple_of(16) {
             let (mark, mut quick) = (Mark::new(&self.access, Pattern::every()), Quick::new(self.actor));
             return shadow.granules(&mut quick, start / 16, self.bytes as u64 / 16, mark, 0, write);
@@ -71,7 +73,7 @@ impl Touch<'_> {
         let (start, size) = (self.addresses[first as usize], self.bytes as u64);
         let end = start + lanes as u64 * size;
         let (from, to) = (start.next_multiple_of(16), end / 16 * 16);
-        let even = size.is_power_of_two() && size <= 16 && start.is_multiple_of(size) && !self.access.strong;
+        let even = size.is_power_of_two() && size <= 16 && start.is_multiple_of(size) && self.access.strong.is_none();
         if !even || from >= to {
             return (first..first + lanes).for_each(|lane| self.lane(shadow, lane));
         }
@@ -85,20 +87,50 @@ impl Touch<'_> {
     fn lane(&self, shadow: &mut Shadow, lane: u32) {
         let whole = Mark::new(&self.access, Pattern::one(lane as u8));
         self.pieces(self.addresses[lane as usize], |word, item| match item.bytes {
-            15 if !self.access.strong => shadow.word(self.actor, word, whole, self.access.write),
+            15 if self.access.strong.is_none() => shadow.word(self.actor, word, whole, self.access.write),
             _ => shadow.list(self.actor, word, Item { mask: 1 << lane, ..item }),
         });
     }
 
     /// Cuts a lane's bytes into words.
-    fn pieces(&self, start: u64, mut piece: impl FnMut(u64, Item)) {
-        let Access { row, time, site, write, strong } = self.access;
-        let end = start + self.bytes as u64;
-        for word in start / 4..end.div_ceil(4) {
-            let (from, to) = (start.max(word * 4) - word * 4, end.min(word * 4 + 4) - word * 4);
-            let bytes = ((1u32 << to) - (1 << from)) as u8;
-            let location = Strong { offset: start.wrapping_sub(word * 4) as i8, size: self.bytes as u8 };
-            piece(word, Item { time, site, row, mask: 0, bytes, write, strong: strong.then_some(location) });
-        }
+    fn pieces(&self, start: u64, piece: impl FnMut(u64, Item)) {
+        pieces(&self.access, start, self.bytes as u64, piece);
+    }
+}
+
+/// Cuts bytes that one access touches into words; the lanes are left to the caller.
+fn pieces(access: &Access, start: u64, bytes: u64, mut piece: impl FnMut(u64, Item)) {
+    let Access { row, time, site, write, asynchronous, strong } = *access;
+    let end = start + bytes;
+    for word in start / 4..end.div_ceil(4) {
+        let (from, to) = (start.max(word * 4) - word * 4, end.min(word * 4 + 4) - word * 4);
+        let location = |sharers| Strong { sharers, offset: start.wrapping_sub(word * 4) as i8, size: bytes as u8 };
+        let strong = strong.map(location);
+        let bytes = ((1u32 << to) - (1 << from)) as u8;
+        piece(word, Item { time, site, row, mask: 0, bytes, write, asynchronous, strong });
+    }
+}
+
+/// One lane, or a collective under the name of one lane, touches all bytes from `start` to `end`.
+pub fn touch_range(shadow: &mut Shadow, quick: &mut Quick, access: &Access, lane: u8, range: &Range<u64>) {
+    let (actor, whole) = (quick.actor, Mark::new(access, Pattern::one(lane)));
+    let by_word = |shadow: &mut Shadow, start: u64, end: u64| {
+        pieces(access, start, end.saturating_sub(start), |word, item| match item.bytes {
+            15 => shadow.word(actor, word, whole, access.write),
+            _ => shadow.list(actor, word, Item { mask: 1 << lane, ..item }),
+        });
+    };
+    let (from, to) = (range.start.next_multiple_of(16).min(range.end), range.end / 16 * 16);
+    by_word(shadow, range.start, from);
+    if from < to {
+        shadow.granules(quick, from / 16, (to - from) / 16, whole, 0, access.write);
+    }
+    by_word(shadow, to.max(from), range.end);
+}
+
+/// Elements that are added to memory one by one: each is a strong access of its own.
+pub fn touch_elements(shadow: &mut Shadow, actor: &Actor, access: &Access, lane: u8, range: &Range<u64>, bytes: u64) {
+    for start in range.clone().step_by(bytes as usize) {
+        pieces(access, start, bytes, |word, item| shadow.list(actor, word, Item { mask: 1 << lane, ..item }));
     }
 }

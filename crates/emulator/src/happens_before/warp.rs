@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::Site;
-use super::clock::{Clock, Row, bits};
+use super::clock::Row;
+use super::copies::{Copies, Waited};
+use super::scope::{Offer, Scope};
+use super::view::{COPIES, Own, ROWS, STORE_READS, STORE_WRITES, View};
 use super::words::Place;
 
 /// Releases, waits and finished copies remembered per warp, for the wording of faults.
-const REMEMBERED: usize = 256;
+pub const REMEMBERED: usize = 256;
 
-fn remember<T>(past: &mut VecDeque<T>, new: T) {
+pub fn remember<T>(past: &mut VecDeque<T>, new: T) {
     past.push_back(new);
     if past.len() > REMEMBERED {
         past.pop_front();
@@ -21,9 +24,9 @@ fn remember<T>(past: &mut VecDeque<T>, new: T) {
 #[derive(Clone)]
 pub struct Group {
     pub mask: u32,
-    pub view: Arc<Clock>,
-    /// Each of the lanes knows its own copies up to this batch: waiting for one's own copies is not waiting for others'.
-    pub waited: u32,
+    pub view: Arc<View>,
+    /// What each of them knows of itself: waiting for one's own copies is not waiting for others'.
+    pub own: Own,
 }
 
 /// What carried a release.
@@ -36,6 +39,13 @@ pub enum Meeting {
     Warp,
     /// A fence, or an access that releases.
     Fence,
+    Cluster {
+        generation: u32,
+    },
+    Mbarrier {
+        barrier: u64,
+        phase: u32,
+    },
 }
 
 /// One release by lanes of the warp. Releases tick the warp's time, so their times are consecutive.
@@ -47,9 +57,30 @@ pub struct Released {
     pub meeting: Meeting,
 }
 
+/// The trackers of a warp, by what they track.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Track {
+    Copies,
+    StoreReads,
+    StoreWrites,
+}
+
+impl Track {
+    /// Its row among those of the warp.
+    pub fn row(self) -> usize {
+        match self {
+            Track::Copies => COPIES,
+            Track::StoreReads => STORE_READS,
+            Track::StoreWrites => STORE_WRITES,
+        }
+    }
+}
+
 #[derive(Clone)]
 pub struct Warp {
     index: u32,
+    /// The block of the cluster that it belongs to.
+    pub block: u32,
     pub time: u32,
     /// Lanes that have not exited.
     pub live: u32,
@@ -57,37 +88,57 @@ pub struct Warp {
     touched: u32,
     pub groups: Vec<Group>,
     pub releases: VecDeque<Released>,
-    pub copies: Copies,
+    /// `cp.async` copies, and the reads and the writes of bulk stores.
+    tracks: [Copies; 3],
+    /// The group that its next `wgmma` belongs to.
+    pub products: u32,
     pub fences: Vec<Fence>,
     /// What lanes have read of others' releases, by lane and place, and not taken yet.
-    pub pending: BTreeMap<(u8, Place), Clock>,
+    pub pending: BTreeMap<(u8, Place), Vec<Offer>>,
 }
 
-/// What lanes had done, and knew, at their last fence.
+/// What lanes had done, and knew, at a fence.
 #[derive(Clone)]
 pub struct Fence {
     pub mask: u32,
-    pub view: Arc<Clock>,
+    pub scope: Scope,
+    pub view: Arc<View>,
     pub time: u32,
-    pub waited: u32,
+    pub own: Own,
 }
 
 impl Warp {
-    pub fn new(index: u32, live: u32, start: Arc<Clock>) -> Warp {
-        let groups = vec![Group { mask: live, view: start, waited: 0 }];
-        let (releases, copies) = (VecDeque::new(), Copies { batch: 1, ..Copies::default() });
-        let (fences, pending) = (Vec::new(), BTreeMap::new());
-        Warp { index, time: 1, live, touched: 0, groups, releases, copies, fences, pending }
+    pub fn new(index: u32, block: u32, live: u32, start: Arc<View>) -> Warp {
+        Warp {
+            index,
+            block,
+            time: 1,
+            live,
+            touched: 0,
+            groups: vec![Group { mask: live, view: start, own: Own::default() }],
+            releases: VecDeque::new(),
+            tracks: Default::default(),
+            products: 1,
+            fences: Vec::new(),
+            pending: BTreeMap::new(),
+        }
     }
 
-    /// The row of the warp's lanes.
+    /// The row of the warp's lanes, the first of its rows.
     pub fn lanes_row(&self) -> Row {
-        (self.index * 2) as Row
+        (self.index as usize * ROWS) as Row
     }
 
-    /// The row of the copies that its lanes issued.
-    pub fn copies_row(&self) -> Row {
-        (self.index * 2 + 1) as Row
+    pub fn track(&self, track: Track) -> &Copies {
+        &self.tracks[track as usize]
+    }
+
+    pub fn track_mut(&mut self, track: Track) -> &mut Copies {
+        &mut self.tracks[track as usize]
+    }
+
+    pub fn track_row(&self, track: Track) -> Row {
+        self.lanes_row() + track.row() as Row
     }
 
     pub fn touch(&mut self, mask: u32) {
@@ -104,9 +155,7 @@ impl Warp {
     pub fn release(&mut self, mask: u32, site: Site, meeting: Meeting, into: &mut Handover) {
         for group in self.groups.iter().filter(|group| group.mask & mask != 0) {
             let lanes = group.mask & mask | self.vacant();
-            let clock = into.join(&group.view);
-            clock.raise(self.lanes_row(), lanes, self.time);
-            clock.raise(self.copies_row(), lanes, group.waited);
+            into.join(&group.view).write_out(self.lanes_row(), lanes, self.time, &group.own, self.block);
         }
         self.tick(site, mask, meeting);
     }
@@ -118,12 +167,38 @@ impl Warp {
     }
 
     /// Makes one group of lanes that take `view`, which must contain what each of them knew.
-    pub fn acquire(&mut self, mask: u32, view: &Arc<Clock>) {
+    pub fn acquire(&mut self, mask: u32, view: &Arc<View>) {
         self.split(mask);
         let inside = |group: &&Group| group.mask & mask != 0;
-        let Some(waited) = self.groups.iter().filter(inside).map(|group| group.waited).min() else { return };
+        let owns = self.groups.iter().filter(inside).map(|group| group.own);
+        let Some(own) = owns.reduce(|one, two| one.least(&two)) else { return };
         self.groups.retain(|group| group.mask & mask == 0);
-        self.groups.push(Group { mask, view: view.clone(), waited });
+        self.groups.push(Group { mask, view: view.clone(), own });
+        self.coalesce();
+    }
+
+    /// Lanes learn something besides what they know.
+    pub fn learn(&mut self, mask: u32, change: impl Fn(&mut View)) {
+        self.split(mask);
+        let mut changed: Vec<(Arc<View>, Arc<View>)> = Vec::new();
+        for group in self.groups.iter_mut().filter(|group| group.mask & mask != 0) {
+            let known =
+                changed.iter().find(|(before, _)| Arc::ptr_eq(before, &group.view)).map(|(_, after)| after.clone());
+            let before = group.view.clone();
+            group.view = known.unwrap_or_else(|| {
+                let mut view = (*before).clone();
+                change(&mut view);
+                changed.push((before, Arc::new(view)));
+                changed[changed.len() - 1].1.clone()
+            });
+        }
+        self.coalesce();
+    }
+
+    /// Each of the lanes learns something of itself.
+    pub fn learn_own(&mut self, mask: u32, change: impl Fn(&mut Own)) {
+        self.split(mask);
+        self.groups.iter_mut().filter(|group| group.mask & mask != 0).for_each(|group| change(&mut group.own));
         self.coalesce();
     }
 
@@ -144,7 +219,7 @@ impl Warp {
     fn coalesce(&mut self) {
         let mut merged: Vec<Group> = Vec::with_capacity(self.groups.len());
         for group in self.groups.drain(..) {
-            let same = |old: &&mut Group| Arc::ptr_eq(&old.view, &group.view) && old.waited == group.waited;
+            let same = |old: &&mut Group| Arc::ptr_eq(&old.view, &group.view) && old.own == group.own;
             match merged.iter_mut().find(same) {
                 Some(old) => old.mask |= group.mask,
                 None => merged.push(group),
@@ -153,23 +228,24 @@ impl Warp {
         self.groups = merged;
     }
 
-    /// Each of the lanes learns of its own committed copies, the last `pending` batches excepted.
-    pub fn wait(&mut self, mask: u32, pending: u32, site: Site) {
-        for (mask, batch) in self.copies.complete(mask, pending) {
-            self.copies.finish(mask, batch, Waited { site, mask, batch, time: self.time });
-            self.split(mask);
-            for group in self.groups.iter_mut().filter(|group| group.mask & mask != 0) {
-                group.waited = group.waited.max(batch);
-            }
+    /// Each of the lanes learns of what it committed itself, the last `pending` batches excepted.
+    pub fn wait(&mut self, track: Track, mask: u32, pending: u32, site: Site) {
+        for (mask, batch) in self.track(track).complete(mask, pending) {
+            let wait = Waited { site, mask, batch, time: self.time };
+            self.track_mut(track).finish(mask, batch, wait);
+            self.learn_own(mask, |own| own.seen[track.row()] = own.seen[track.row()].max(batch));
         }
-        self.coalesce();
     }
 
     /// Does a lane know what a lane of `row`, the row of a warp's lanes, did up to `time`?
     pub fn knows(&self, lane: u8, row: Row, other: u8, time: u32) -> bool {
         let own = row == self.lanes_row() && lane == other;
-        let group = self.groups.iter().find(|group| group.mask >> lane & 1 == 1);
-        own || group.is_some_and(|group| group.view.unknown(row, time, 1 << other) == 0)
+        own || self.group(lane).is_some_and(|group| group.view.seen.unknown(row, time, 1 << other) == 0)
+    }
+
+    /// The group of a lane, unless the lane has exited.
+    pub fn group(&self, lane: u8) -> Option<&Group> {
+        self.groups.iter().find(|group| group.mask >> lane & 1 == 1)
     }
 
     pub fn exit(&mut self, mask: u32) {
@@ -182,132 +258,22 @@ impl Warp {
 /// Knowledge on its way from those who release it to those who acquire it.
 #[derive(Clone, Default)]
 pub struct Handover {
-    clock: Option<Clock>,
+    view: Option<View>,
     /// The view joined last: warps that left a barrier together share one.
-    last: Option<Arc<Clock>>,
+    last: Option<Arc<View>>,
 }
 
 impl Handover {
-    fn join(&mut self, view: &Arc<Clock>) -> &mut Clock {
-        let clock = self.clock.get_or_insert_with(|| (**view).clone());
+    fn join(&mut self, view: &Arc<View>) -> &mut View {
+        let joined = self.view.get_or_insert_with(|| (**view).clone());
         if !self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, view)) {
-            clock.join(view);
+            joined.join(view);
             self.last = Some(view.clone());
         }
-        clock
+        joined
     }
 
-    pub fn finish(self) -> Option<Arc<Clock>> {
-        self.clock.map(Arc::new)
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Commit {
-    mask: u32,
-    batch: u32,
-}
-
-/// Copies that one instruction started.
-#[derive(Clone, Copy)]
-pub struct Flight {
-    pub mask: u32,
-    pub batch: u32,
-    pub site: Site,
-    /// The warp's time at the start.
-    pub time: u32,
-}
-
-/// A wait by lanes that covered their copies up to a batch.
-#[derive(Clone, Copy)]
-pub struct Waited {
-    pub site: Site,
-    /// The warp's time: releases from then on carry the copies.
-    pub time: u32,
-    mask: u32,
-    batch: u32,
-}
-
-/// What became of a copy, as far as its issuing lane is concerned.
-pub enum State {
-    Open,
-    Committed { later: u32 },
-    Waited(Option<Waited>),
-}
-
-/// The `cp.async` copies of a warp's lanes. A batch is what lies between two commits by any lanes of the warp; a lane's
-/// group may span several batches, and ends with the batch that the lane committed.
-#[derive(Clone, Default)]
-pub struct Copies {
-    pub batch: u32,
-    /// Commits not yet waited for, oldest first.
-    commits: Vec<Commit>,
-    /// Those that their lanes have not waited for.
-    pub flights: Vec<Flight>,
-    /// The last ones that were waited for.
-    landed: VecDeque<Flight>,
-    waits: VecDeque<Waited>,
-}
-
-impl Copies {
-    pub fn issue(&mut self, mask: u32, site: Site, time: u32) {
-        let batch = self.batch;
-        match self.flights.last_mut().filter(|last| (last.batch, last.site, last.time) == (batch, site, time)) {
-            Some(last) => last.mask |= mask,
-            None => self.flights.push(Flight { mask, batch, site, time }),
-        }
-    }
-
-    /// The warp's time when the lane last started a copy at this site in this batch, if that is remembered.
-    pub fn start(&self, lane: u8, batch: u32, site: Site) -> Option<u32> {
-        let of_lane = |flight: &&Flight| (flight.batch, flight.site) == (batch, site) && flight.mask >> lane & 1 == 1;
-        self.flights.iter().chain(&self.landed).filter(of_lane).map(|flight| flight.time).max()
-    }
-
-    pub fn commit(&mut self, mask: u32) {
-        self.commits.push(Commit { mask, batch: self.batch });
-        self.batch += 1;
-    }
-
-    /// Which lanes find which of their batches complete when all but their last `pending` groups are.
-    fn complete(&self, mask: u32, pending: u32) -> Vec<(u32, u32)> {
-        let (mut left, mut rest, mut complete) = ([pending; 32], mask, Vec::new());
-        for commit in self.commits.iter().rev() {
-            let done =
-                bits(commit.mask & rest).filter(|lane| left[*lane as usize] == 0).fold(0, |m, lane| m | 1 << lane);
-            bits(commit.mask & rest & !done).for_each(|lane| left[lane as usize] -= 1);
-            if done != 0 {
-                complete.push((done, commit.batch));
-                rest &= !done;
-            }
-        }
-        complete
-    }
-
-    fn finish(&mut self, mask: u32, batch: u32, wait: Waited) {
-        self.commits.iter_mut().filter(|commit| commit.batch <= batch).for_each(|commit| commit.mask &= !mask);
-        self.commits.retain(|commit| commit.mask != 0);
-        for flight in self.flights.iter_mut().filter(|flight| flight.batch <= batch && flight.mask & mask != 0) {
-            remember(&mut self.landed, Flight { mask: flight.mask & mask, ..*flight });
-            flight.mask &= !mask;
-        }
-        self.flights.retain(|flight| flight.mask != 0);
-        remember(&mut self.waits, wait);
-    }
-
-    pub fn is_committed(&self, lane: u8, batch: u32) -> bool {
-        self.commits.iter().any(|commit| commit.batch >= batch && commit.mask >> lane & 1 == 1)
-    }
-
-    pub fn state(&self, lane: u8, batch: u32) -> State {
-        if !self.flights.iter().any(|flight| flight.batch == batch && flight.mask >> lane & 1 == 1) {
-            let covers = |wait: &&Waited| wait.batch >= batch && wait.mask >> lane & 1 == 1;
-            return State::Waited(self.waits.iter().find(covers).copied());
-        }
-        let own = self.commits.iter().filter(|commit| commit.batch >= batch && commit.mask >> lane & 1 == 1);
-        match own.count() {
-            0 => State::Open,
-            groups => State::Committed { later: groups as u32 - 1 },
-        }
+    pub fn finish(self) -> Option<Arc<View>> {
+        self.view.map(Arc::new)
     }
 }

@@ -3,7 +3,7 @@
 use super::{Block, State};
 use crate::async_engines::{Effect, Mbarrier, Number, Operation, Piece, Spot, Transfer};
 use crate::checks;
-use crate::exec::{Accessed, At};
+use crate::exec::{Accessed, At, watched_shared};
 
 /// So often in a row everybody's waits may run out without anything happening before nobody is said to go on.
 const PATIENCE: u32 = 4;
@@ -16,13 +16,15 @@ impl Block<'_, '_> {
             checks::mbarrier::report_second_init(self, by, spot, &old);
         }
         self.mark_written(Accessed::Shared { block: spot.0, offset: spot.1 }, 8);
+        self.detector.mbarrier_init(by.0.lane(by.1).lanes(), watched_shared(spot.0, spot.1));
         self.mbarriers.insert(spot, Mbarrier::new(count));
     }
 
     /// `mbarrier.inval` by a lane.
     pub fn end_phases(&mut self, by: (At, usize), spot: Spot) {
-        if self.mbarriers.remove(&spot).is_none() {
-            checks::mbarrier::report_no_barrier(self, by, spot);
+        match self.mbarriers.remove(&spot) {
+            Some(_) => self.detector.mbarrier_invalidate(watched_shared(spot.0, spot.1)),
+            None => checks::mbarrier::report_no_barrier(self, by, spot),
         }
     }
 
@@ -42,6 +44,7 @@ impl Block<'_, '_> {
     fn phase_effect(&mut self, spot: Spot, effect: Effect) {
         if effect == Effect::Completed {
             self.timeouts = 0;
+            self.detector.mbarrier_phase_complete(watched_shared(spot.0, spot.1));
             self.warps.iter_mut().for_each(|warp| warp.wake(|state| state == State::Phase(spot)));
         }
     }

@@ -46,7 +46,7 @@ pub fn run_grid(
             global,
             warps: warps(&masks, program),
             copies: Copies::new(masks.len()),
-            detector: Detector::watching(&masks, options.checks),
+            detector: Detector::watching(&masks, (masks.len() / blocks.len()) as u32, options.checks),
             blocks,
             cluster_barrier: Default::default(),
             mbarriers: BTreeMap::new(),

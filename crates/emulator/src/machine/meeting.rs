@@ -2,10 +2,10 @@
 
 use super::{Block, State};
 use crate::exec::{self, At, Ballot, Next};
-use crate::happens_before::{Lanes, Site};
+use crate::happens_before::{Lanes, Semantics, Site};
 use std::collections::BTreeMap;
 
-/// A block has 16 barriers; the detector counts those of a cluster's blocks in one row, the cluster's own last.
+/// A block has 16 barriers; the detector counts those of a cluster's blocks in one row.
 const BARRIERS: u32 = 16;
 
 /// A block barrier that is filling.
@@ -27,8 +27,6 @@ pub struct Barrier {
 pub struct ClusterBarrier {
     /// Per warp, the lanes that have come to the open generation.
     pub arrived: BTreeMap<usize, u32>,
-    /// Per warp, the lanes that came to a generation that is complete, and have not waited since.
-    pub owed: BTreeMap<usize, u32>,
 }
 
 /// The number under which the detector knows a barrier of a block.
@@ -78,9 +76,8 @@ impl Block<'_, '_> {
     }
 
     /// Lanes come to the barrier of the cluster, and go on.
-    pub fn arrive_in_cluster(&mut self, at: At) {
-        let who = Lanes { warp: at.warp as u32, mask: at.mask };
-        self.detector.barrier_arrive(who, Site(at.statement), watched(self.blocks.len(), 0));
+    pub fn arrive_in_cluster(&mut self, at: At, semantics: Semantics) {
+        self.detector.cluster_arrive(at.lanes(), Site(at.statement), semantics);
         *self.cluster_barrier.arrived.entry(at.warp).or_default() |= at.mask;
         self.open_cluster_barrier();
     }
@@ -91,9 +88,7 @@ impl Block<'_, '_> {
             self.warps[at.warp].fragments[at.fragment].state = State::Cluster;
             return Next::Done;
         }
-        if let Some(owed) = self.cluster_barrier.owed.get_mut(&at.warp) {
-            *owed &= !at.mask;
-        }
+        self.detector.cluster_wait(at.lanes());
         Next::Following
     }
 
@@ -106,12 +101,7 @@ impl Block<'_, '_> {
             return;
         }
         let arrived = std::mem::take(&mut self.cluster_barrier.arrived);
-        let waiters: Vec<Lanes> =
-            arrived.iter().map(|(warp, mask)| Lanes { warp: *warp as u32, mask: *mask }).collect();
-        self.detector.barrier_complete(watched(self.blocks.len(), 0), &waiters);
-        for (warp, mask) in &arrived {
-            *self.cluster_barrier.owed.entry(*warp).or_default() |= mask;
-            self.warps[*warp].wake(|state| state == State::Cluster);
-        }
+        self.detector.cluster_complete(&[]);
+        arrived.keys().for_each(|warp| self.warps[*warp].wake(|state| state == State::Cluster));
     }
 }

@@ -3,9 +3,10 @@
 use super::{Multiply, PIECE, Request};
 use crate::async_engines::Product;
 use crate::checks;
-use crate::exec::access::{Access, Accessed};
+use crate::exec::access::{Access, Accessed, watched_shared};
+use crate::exec::bulk_copy::merged;
 use crate::exec::{At, Next, together};
-use crate::happens_before::Kind;
+use crate::happens_before::{Kind, Site, Space as Watched};
 use crate::machine::{Block, State};
 use ptx::Space;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub fn execute(block: &mut Block, at: At, request: &Request) -> Next {
         Request::Fence => together(block, at, |_, _| {}),
         Request::Commit => together(block, at, |block, at| {
             block.products[at.warp].commit();
+            block.detector.wgmma_commit(at.lanes());
             let group = warpgroup(block, at.warp);
             block.warps[group].iter_mut().for_each(|warp| warp.wake(|state| state == State::Products));
         }),
@@ -27,6 +29,7 @@ pub fn execute(block: &mut Block, at: At, request: &Request) -> Next {
             Next::Done
         }
         Request::Wait(pending) => together(block, at, |block, at| {
+            block.detector.wgmma_wait(at.lanes(), *pending);
             let done = block.products[at.warp].complete(*pending);
             done.into_iter().for_each(|product| block.carry_out(at.warp, product));
         }),
@@ -67,6 +70,13 @@ fn issue(block: &mut Block, at: At, multiply: &Arc<Multiply>) {
             place => checks::uninitialised_memory::watch_piece(block, at, 0, place, PIECE as usize),
         }
     }
+    let rank = block.rank(at.warp);
+    let stretch = |piece: u32| {
+        let start = watched_shared(rank, piece as usize);
+        (Watched::Shared, start..start + u64::from(PIECE))
+    };
+    let reads = merged(issued.pieces().map(stretch).collect());
+    block.detector.wgmma(at.lanes(), Site(at.statement), &reads);
     block.products[at.warp].issue(Product { multiply: multiply.clone(), issued });
     if block.adversary.lands_early() && block.adversary.lands() {
         // Products of one warp are carried out in their order.

@@ -1,13 +1,14 @@
 //! Random event sequences. Addresses are few, so that conflicts abound; synchronisation is frequent, and most sequences
 //! take back most of their faulty accesses, so that long ordered runs arise.
 
-use super::{ALL, Duel, Event, lanes_of};
-use crate::happens_before::{Kind, Lanes, Semantics, Site, Space};
+mod program;
 
-/// Where flags lie.
-const FLAG: u64 = 2048;
+use super::{Duel, Event, lanes_of};
+use crate::happens_before::actor::Gap;
+use crate::happens_before::{Lanes, Site};
+use program::Program;
 
-struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
     fn new(seed: u64) -> Dice {
@@ -18,178 +19,31 @@ impl Dice {
         dice
     }
 
-    fn roll(&mut self, sides: u32) -> u32 {
+    pub fn roll(&mut self, sides: u32) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         ((self.0 >> 33) as u32) % sides
     }
 
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.roll(from.len() as u32) as usize]
     }
-}
-
-#[derive(Clone, Default)]
-struct Barrier {
-    arrivals: Vec<Lanes>,
-    waiters: Vec<Lanes>,
-}
-
-/// A CTA that does what it may, as an emulator would run it.
-struct Program {
-    dice: Dice,
-    live: Vec<u32>,
-    /// Lanes that wait at a barrier.
-    blocked: Vec<u32>,
-    barriers: [Barrier; 3],
-}
-
-impl Program {
-    fn new(mut dice: Dice) -> Program {
-        let warps = dice.pick(&[1, 2, 2, 2, 3]);
-        let live: Vec<u32> = (0..warps).map(|_| dice.pick(&[0xff, 0xff, 0xff, ALL, 0x0f, 0x01])).collect();
-        Program { dice, blocked: vec![0; live.len()], live, barriers: Default::default() }
-    }
-
-    fn awake(&self) -> Vec<u32> {
-        (0..self.live.len() as u32).filter(|warp| self.ready(*warp) != 0).collect()
-    }
-
-    fn ready(&self, warp: u32) -> u32 {
-        self.live[warp as usize] & !self.blocked[warp as usize]
-    }
-
-    fn some(&mut self, warp: u32) -> Lanes {
-        let mask = self.dice.pick(&[ALL, ALL, ALL, ALL, 0x0f, 0xf0, 0x01, 0x03, 0x82, 0x55]) & self.ready(warp);
-        Lanes { warp, mask: if mask == 0 { self.ready(warp) } else { mask } }
-    }
-
-    fn addresses(&mut self, space: Space, size: u64) -> Box<[u64; 32]> {
-        // Two bases per space, one of them just below a page's end.
-        let base = match (space, self.dice.roll(6)) {
-            (Space::Shared, 0) => 4096 - 48,
-            (Space::Shared, _) => 0,
-            (Space::Global, 0) => 0x7f00_0000_0000 + 4096 - 48,
-            (Space::Global, _) => 0x7f00_0000_0000,
-        };
-        let shift = self.dice.pick(&[0, 0, 0, 16, 32, 4, 8, size]);
-        let (pattern, twist) = (self.dice.roll(8), self.dice.roll(8) as u64);
-        Box::new(std::array::from_fn(|lane| {
-            let lane = lane as u64;
-            let offset = match pattern {
-                0 => 0,
-                1 => lane * size * 2,
-                2 => (lane ^ twist) * size,
-                3 => lane / 4 * size,
-                4 => lane / 4 * 32 + lane % 4 * size,
-                _ => lane * size,
-            };
-            base + shift + offset
-        }))
-    }
-
-    fn access(&mut self, at: Lanes) -> Event {
-        let space = self.dice.pick(&[Space::Shared, Space::Shared, Space::Global]);
-        let strong = self.dice.roll(4) == 0;
-        let kinds = if strong {
-            [Kind::Atomic, Kind::StrongRead, Kind::StrongWrite]
-        } else {
-            [Kind::Read, Kind::Read, Kind::Write]
-        };
-        let kind = self.dice.pick(&kinds);
-        let Semantics { release, acquire, blind } = self.semantics();
-        // Loads do not release, stores do not acquire, and only `red` is blind.
-        let semantics = Semantics {
-            release: release && matches!(kind, Kind::Atomic | Kind::StrongWrite),
-            acquire: acquire && matches!(kind, Kind::Atomic | Kind::StrongRead),
-            blind: blind && kind == Kind::Atomic,
-        };
-        if strong && self.dice.roll(3) > 0 {
-            // A flag that many use: otherwise nobody would read what another wrote.
-            let addresses = Box::new([FLAG; 32]);
-            return Event::Access { at, kind, semantics, space: Space::Shared, addresses, bytes: 4 };
-        }
-        let bytes = self.dice.pick(&[1, 2, 4, 4, 4, 8, 16, 16]);
-        Event::Access { at, kind, semantics, space, addresses: self.addresses(space, bytes as u64), bytes }
-    }
-
-    fn semantics(&mut self) -> Semantics {
-        let [release, acquire, blind] = [2, 2, 6].map(|sides| self.dice.roll(sides) == 0);
-        Semantics { release, acquire, blind }
-    }
-
-    fn copy(&mut self, at: Lanes) -> Event {
-        let bytes = self.dice.pick(&[4, 8, 16, 16]);
-        let fill = self.dice.pick(&[0, 0, 0, 3, 7]);
-        let short = self.dice.pick(&[0, bytes / 2]);
-        let from_bytes = std::array::from_fn(|lane| if fill >> (lane % 4) & 1 == 1 { short } else { bytes });
-        let (from, to) = (self.addresses(Space::Global, bytes as u64), self.addresses(Space::Shared, bytes as u64));
-        Event::Copy { at, from, from_bytes: Box::new(from_bytes), to, bytes }
-    }
-
-    fn arrive(&mut self, at: Lanes) -> Event {
-        let id = self.dice.pick(&[0, 0, 0, 1, 2]);
-        let at = if self.dice.roll(6) > 0 { Lanes { mask: self.ready(at.warp), ..at } } else { at };
-        let barrier = &mut self.barriers[id as usize];
-        barrier.arrivals.push(at);
-        if id == 0 || self.dice.roll(3) > 0 {
-            barrier.waiters.push(at);
-            self.blocked[at.warp as usize] |= at.mask;
-        }
-        Event::Arrive { at, id }
-    }
-
-    fn next(&mut self, warp: u32) -> Event {
-        let at = self.some(warp);
-        match self.dice.roll(100) {
-            0..45 => self.access(at),
-            45..57 => self.copy(at),
-            57..65 => Event::Commit(at),
-            65..73 => Event::Wait(at, self.dice.pick(&[0, 0, 0, 1, 2])),
-            73..75 => Event::WaitAll(at),
-            75..84 => Event::WarpSync(if self.dice.roll(4) > 0 { Lanes { mask: self.ready(warp), ..at } } else { at }),
-            84..94 => self.arrive(at),
-            94..99 => Event::Fence(at, self.semantics()),
-            _ => {
-                self.live[warp as usize] &= !at.mask;
-                Event::Exit(at)
-            }
-        }
-    }
-
-    /// A generation that is complete: barrier 0 wants every live lane, the others two arrivals. When nobody can go on,
-    /// any generation with a waiter ends.
-    fn complete(&mut self) -> Option<Event> {
-        let stuck = self.awake().is_empty();
-        let full = (0..3).find(|id| {
-            let barrier = &self.barriers[*id];
-            let everybody = || (0..self.live.len()).all(|warp| self.live[warp] & !arrived(barrier, warp as u32) == 0);
-            let enough = if *id == 0 { everybody() } else { barrier.arrivals.len() >= 2 };
-            !barrier.arrivals.is_empty() && (enough || stuck && !barrier.waiters.is_empty())
-        })?;
-        let Barrier { waiters, .. } = std::mem::take(&mut self.barriers[full]);
-        waiters.iter().for_each(|at| self.blocked[at.warp as usize] &= !at.mask);
-        Some(Event::Complete { id: full as u32, waiters })
-    }
-}
-
-fn arrived(barrier: &Barrier, warp: u32) -> u32 {
-    barrier.arrivals.iter().filter(|at| at.warp == warp).fold(0, |mask, at| mask | at.mask)
 }
 
 #[derive(Default)]
 struct Tally {
     events: usize,
-    faulty: usize,
+    /// By what lies between: a fence, a scope, everything.
+    faulty: [usize; 3],
     clean: usize,
 }
 
 fn sequence(seed: u64, length: usize, tally: &mut Tally) {
-    let mut program = Program::new(Dice::new(seed));
-    let mut duel = Duel::new(&program.live);
+    let mut program = Program::new(Dice::new(seed), seed % 8 == 5);
+    let mut duel = Duel::new(&program.live, program.warps_per_block);
     let disciplined = !seed.is_multiple_of(4);
-    let (mut log, mut faulty, mut tries) = (Vec::new(), 0, 0);
+    let (mut log, mut faulty, mut tries) = (Vec::new(), [0; 3], 0);
     while log.len() < length && tries < 8 * length {
         tries += 1;
         let awake = program.awake();
@@ -199,7 +53,7 @@ fn sequence(seed: u64, length: usize, tally: &mut Tally) {
         }) else {
             break;
         };
-        let memory = matches!(event, Event::Access { .. } | Event::Copy { .. });
+        let memory = event.accessing().is_some();
         let saved = (disciplined && memory && program.dice.roll(16) > 0).then(|| duel.clone());
         let site = Site(log.len() as u32);
         log.push(event);
@@ -208,7 +62,7 @@ fn sequence(seed: u64, length: usize, tally: &mut Tally) {
                 duel = saved;
                 log.pop();
             }
-            (Ok(bytes), _) => faulty += bytes.len(),
+            (Ok(bytes), _) => bytes.values().for_each(|gap| faulty[*gap as usize] += 1),
             (Err(difference), _) => {
                 log.iter().enumerate().for_each(|(site, event)| eprintln!("{site:3} {}", show(event)));
                 panic!("seed {seed}, step {}: {difference}", site.0);
@@ -216,8 +70,8 @@ fn sequence(seed: u64, length: usize, tally: &mut Tally) {
         }
     }
     tally.events += log.len();
-    tally.faulty += faulty;
-    tally.clean += (faulty == 0) as usize;
+    tally.faulty.iter_mut().zip(faulty).for_each(|(all, here)| *all += here);
+    tally.clean += (faulty == [0; 3]) as usize;
 }
 
 fn show(event: &Event) -> String {
@@ -242,6 +96,8 @@ fn detector_agrees_with_the_definition() {
     let mut tally = Tally::default();
     (start..start + count).for_each(|seed| sequence(seed, 24 + (seed % 5) as usize * 12, &mut tally));
     let Tally { events, faulty, clean } = tally;
-    println!("{count} sequences, {events} events, {faulty} faulty bytes, {clean} sequences without fault");
-    assert!(clean > 0 && faulty > 0, "the generator must make both kinds of sequences");
+    println!("{count} sequences, {events} events, {clean} sequences without fault, {faulty:?} faulty bytes");
+    for gap in [Gap::Fence, Gap::Reach, Gap::Order] {
+        assert!(clean > 0 && faulty[gap as usize] > 0, "the generator must make faulty bytes ({gap:?}) and clean runs");
+    }
 }

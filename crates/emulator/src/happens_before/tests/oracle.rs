@@ -1,166 +1,91 @@
-//! The definition, executed naively: one node for each operation of each lane and for each copy, with the set of its
-//! ancestors. Nothing is summarised and nothing is forgotten.
+//! The definition, executed naively: one node for each operation of each lane and of each asynchronous unit, with the
+//! set of its ancestors. Nothing is summarised and nothing is forgotten.
+
+mod graph;
+mod memory;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::{Event, lanes_of};
-use crate::happens_before::{Kind, Lanes, Semantics, Site, Space};
-
-type Id = usize;
-/// Warp, lane and operation of a release.
-type Released = (u32, u8, Id);
-
-#[derive(Clone, Default)]
-struct Set(Vec<u64>);
-
-impl Set {
-    fn insert(&mut self, id: Id) {
-        self.0.resize(self.0.len().max(id / 64 + 1), 0);
-        self.0[id / 64] |= 1 << (id % 64);
-    }
-
-    fn has(&self, id: Id) -> bool {
-        self.0.get(id / 64).is_some_and(|word| word >> (id % 64) & 1 == 1)
-    }
-
-    fn join(&mut self, other: &Set) {
-        self.0.resize(self.0.len().max(other.0.len()), 0);
-        self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine |= theirs);
-    }
-}
+use crate::happens_before::{Lanes, ProxyFence, Scope, Semantics, Site, Space, Stretch};
+use graph::{Id, Node, Release};
+pub use memory::{Past, Race, Unit};
 
 #[derive(Clone, Default)]
 struct Thread {
     last: Id,
     exited: bool,
+    /// Copies so far, those of the open group, and groups.
+    copies: Vec<Id>,
     open: Vec<Id>,
     groups: Vec<Vec<Id>>,
-    /// The last operation that releases.
-    fence: Option<Id>,
-    /// What was read of others' releases and not taken yet.
-    pending: Vec<((Space, u64), Id)>,
+    /// The same of bulk stores: what reads and what writes.
+    open_stores: Vec<[Id; 2]>,
+    store_groups: Vec<Vec<[Id; 2]>>,
+    /// Fences that release.
+    fences: Vec<(Id, Scope)>,
+    /// What was read of others' releases.
+    pending: Vec<((Space, u64), Release)>,
 }
 
-/// One access to one byte.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Past {
-    node: Id,
-    pub warp: u32,
-    pub lane: u8,
-    pub site: Site,
-    pub write: bool,
-    pub copy: bool,
-    /// The operation that started the copy; the access itself if it is none.
-    start: Id,
-    /// Start and size of a strong access.
-    strong: Option<(u64, u32)>,
+#[derive(Clone, Default)]
+struct Mbarrier {
+    phase: u32,
+    filling: Vec<Release>,
+    done: Vec<Release>,
+    loads: Vec<(u32, Id)>,
 }
 
-/// Two unordered accesses to a byte.
-pub struct Race {
-    pub space: Space,
-    pub byte: u64,
-    pub first: Past,
-    pub second_lane: u8,
-    /// Does the second access follow the start of the first, if that is a copy?
-    pub start_known: bool,
-}
+/// Size, block and scope of the last writer of a place, and what is released there.
+type Word = (u32, u32, Scope, Vec<Release>);
 
 #[derive(Clone)]
 pub struct Oracle {
-    nodes: Vec<Rc<Set>>,
+    warps_per_block: u32,
+    nodes: Vec<Rc<Node>>,
     threads: Vec<Thread>,
     barriers: BTreeMap<u32, Vec<Id>>,
+    cluster: [Vec<Release>; 2],
+    mbarriers: BTreeMap<u64, Mbarrier>,
+    proxy_fences: Vec<(Id, u32, ProxyFence)>,
+    /// Of each warp: products of the open group, and of the groups.
+    products: BTreeMap<u32, (Vec<Id>, Vec<Vec<Id>>)>,
     history: BTreeMap<(Space, u64), Rc<Vec<Past>>>,
-    /// Size of a place, and who released there.
-    words: BTreeMap<(Space, u64), (u32, Vec<Released>)>,
+    words: BTreeMap<(Space, u64), Word>,
 }
 
 impl Oracle {
     /// Lanes that a warp does not have count as exited.
-    pub fn new(lanes: &[u32]) -> Oracle {
+    pub fn new(lanes: &[u32], warps_per_block: u32) -> Oracle {
         let exists = lanes.iter().flat_map(|mask| (0..32).map(move |lane| mask >> lane & 1 == 1));
-        let threads = exists.map(|exists| Thread { exited: !exists, ..Thread::default() }).collect();
-        let (barriers, history, words) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Oracle { nodes: vec![Rc::default()], threads, barriers, history, words }
-    }
-
-    fn thread(&mut self, warp: u32, lane: u8) -> &mut Thread {
-        &mut self.threads[warp as usize * 32 + lane as usize]
-    }
-
-    fn fresh(&mut self, parents: &[Id]) -> Id {
-        let mut node = Set::default();
-        parents.iter().for_each(|parent| node.join(&self.nodes[*parent]));
-        node.insert(self.nodes.len());
-        self.nodes.push(Rc::new(node));
-        self.nodes.len() - 1
-    }
-
-    /// The lane's next operation, which also follows `parents`.
-    fn next(&mut self, warp: u32, lane: u8, parents: &[Id]) -> Id {
-        let last = self.thread(warp, lane).last;
-        let id = self.fresh(&[&[last], parents].concat());
-        self.thread(warp, lane).last = id;
-        id
-    }
-
-    fn live(&mut self, at: Lanes) -> Vec<u8> {
-        lanes_of(at.mask).into_iter().filter(|lane| !self.thread(at.warp, *lane).exited).collect()
+        Oracle {
+            warps_per_block,
+            nodes: vec![Rc::default()],
+            threads: exists.map(|exists| Thread { exited: !exists, ..Thread::default() }).collect(),
+            barriers: BTreeMap::new(),
+            cluster: Default::default(),
+            mbarriers: BTreeMap::new(),
+            proxy_fences: Vec::new(),
+            products: BTreeMap::new(),
+            history: BTreeMap::new(),
+            words: BTreeMap::new(),
+        }
     }
 
     /// Executes an event; returns every unordered pair that it completes.
     pub fn step(&mut self, event: &Event, site: Site) -> Vec<Race> {
         let mut races = Vec::new();
         match event {
-            Event::Access { at, kind, semantics, space, addresses, bytes } => {
+            Event::Access { .. } | Event::Copy { .. } => self.access(event, site, &mut races),
+            Event::Load { .. } | Event::RemoteStore { .. } | Event::Store { .. } | Event::Wgmma { .. } => {
+                self.unit(event, site, &mut races);
+            }
+            Event::Fence(at, semantics) => self.fence(*at, *semantics),
+            Event::ProxyFence(at, which) => {
                 for lane in self.live(*at) {
-                    if semantics.release {
-                        let node = self.next(at.warp, lane, &[]);
-                        self.thread(at.warp, lane).fence = Some(node);
-                    }
                     let node = self.next(at.warp, lane, &[]);
-                    let start = addresses[lane as usize];
-                    let strong = kind.is_strong().then_some((start, *bytes));
-                    let now = Past {
-                        node,
-                        warp: at.warp,
-                        lane,
-                        site,
-                        write: kind.writes(),
-                        copy: false,
-                        start: node,
-                        strong,
-                    };
-                    self.touch(now, *space, start, *bytes, &mut races);
-                }
-                for lane in self.live(*at) {
-                    let place = (*space, addresses[lane as usize]);
-                    self.order(at.warp, lane, (*kind, *semantics), place, *bytes);
-                }
-            }
-            Event::Fence(at, semantics) => {
-                for lane in self.live(*at) {
-                    if semantics.acquire {
-                        self.take(at.warp, lane, None);
-                    }
-                    if semantics.release {
-                        let node = self.next(at.warp, lane, &[]);
-                        self.thread(at.warp, lane).fence = Some(node);
-                    }
-                }
-            }
-            Event::Copy { at, from, from_bytes, to, bytes } => {
-                for lane in self.live(*at) {
-                    let issue = self.next(at.warp, lane, &[]);
-                    let node = self.fresh(&[issue]);
-                    self.thread(at.warp, lane).open.push(node);
-                    let (write, copy, start, strong) = (false, true, issue, None);
-                    let read = Past { node, warp: at.warp, lane, site, write, copy, start, strong };
-                    let index = lane as usize;
-                    self.touch(read, Space::Global, from[index], from_bytes[index], &mut races);
-                    self.touch(Past { write: true, ..read }, Space::Shared, to[index], *bytes, &mut races);
+                    self.proxy_fences.push((node, self.block(at.warp), *which));
                 }
             }
             Event::Commit(at) => self.commit(*at),
@@ -169,6 +94,27 @@ impl Oracle {
                 self.commit(*at);
                 self.wait(*at, 0);
             }
+            Event::BulkCommit(at) => {
+                for lane in self.live(*at) {
+                    let thread = self.thread(at.warp, lane);
+                    let group = std::mem::take(&mut thread.open_stores);
+                    thread.store_groups.push(group);
+                }
+            }
+            Event::BulkWait { at, pending, read } => self.bulk_wait(*at, *pending, *read),
+            Event::WgmmaCommit(at) => {
+                let (open, groups) = self.products.entry(at.warp).or_default();
+                groups.push(std::mem::take(open));
+            }
+            Event::WgmmaWait(at, pending) => self.wgmma_wait(*at, *pending),
+            Event::Exit(at) => lanes_of(at.mask).iter().for_each(|lane| self.thread(at.warp, *lane).exited = true),
+            _ => self.meeting(event),
+        }
+        races
+    }
+
+    fn meeting(&mut self, event: &Event) {
+        match event {
             Event::WarpSync(at) => {
                 let lasts: Vec<Id> = self.live(*at).iter().map(|lane| self.thread(at.warp, *lane).last).collect();
                 self.meet(&lasts, &[*at]);
@@ -181,39 +127,83 @@ impl Oracle {
                 let arrivals = self.barriers.remove(id).unwrap_or_default();
                 self.meet(&arrivals, waiters);
             }
-            Event::Exit(at) => lanes_of(at.mask).iter().for_each(|lane| self.thread(at.warp, *lane).exited = true),
+            Event::ClusterArrive(at, semantics) => {
+                let releases = self.releases(*at, *semantics);
+                self.cluster[0].extend(releases);
+            }
+            Event::ClusterComplete(waiters) => {
+                self.cluster[1] = std::mem::take(&mut self.cluster[0]);
+                waiters.iter().for_each(|at| self.take_all(*at, &self.cluster[1].clone(), Scope::Cluster));
+            }
+            Event::ClusterWait(at) => self.take_all(*at, &self.cluster[1].clone(), Scope::Cluster),
+            Event::MbarrierInit { barrier, .. } => {
+                self.mbarriers.insert(*barrier, Mbarrier::default());
+            }
+            Event::MbarrierArrive { at, barrier, semantics } => {
+                let releases = self.releases(*at, *semantics);
+                self.mbarriers.entry(*barrier).or_default().filling.extend(releases);
+            }
+            Event::CopyArrive { at, barrier } => self.copy_arrive(*at, *barrier),
+            Event::MbarrierComplete(barrier) => {
+                let barrier = self.mbarriers.entry(*barrier).or_default();
+                barrier.phase += 1;
+                let filled = std::mem::take(&mut barrier.filling);
+                barrier.done.extend(filled);
+            }
+            Event::MbarrierWait { at, barrier, semantics } => self.mbarrier_wait(*at, *barrier, *semantics),
+            event => unreachable!("{event:?}"),
         }
-        races
     }
 
-    /// Takes what the lane has read so far, at one place or everywhere.
-    fn take(&mut self, warp: u32, lane: u8, place: Option<(Space, u64)>) {
-        let pending = &self.thread(warp, lane).pending;
-        let taken = pending.iter().filter(|(at, _)| place.is_none_or(|place| place == *at)).map(|(_, node)| *node);
-        let taken: Vec<Id> = taken.collect();
-        self.next(warp, lane, &taken);
-    }
-
-    /// What an access takes from its place, and what it leaves there.
-    fn order(&mut self, warp: u32, lane: u8, (kind, semantics): (Kind, Semantics), place: (Space, u64), bytes: u32) {
-        let same = self.words.get(&place).filter(|(size, _)| *size == bytes);
-        let released = same.map(|(_, released)| released.clone()).unwrap_or_default();
-        if matches!(kind, Kind::StrongRead | Kind::Atomic) && !semantics.blind {
-            self.thread(warp, lane).pending.extend(released.iter().map(|(_, _, node)| (place, *node)));
+    fn fence(&mut self, at: Lanes, semantics: Semantics) {
+        for lane in self.live(at) {
             if semantics.acquire {
-                self.take(warp, lane, Some(place));
+                self.take_pending(at.warp, lane, None, semantics.scope);
+            }
+            if semantics.release {
+                let node = self.next(at.warp, lane, &[]);
+                self.thread(at.warp, lane).fences.push((node, semantics.scope));
             }
         }
-        if kind.writes() {
-            let end = place.1 + u64::from(bytes);
-            self.words
-                .retain(|(space, at), (size, _)| *space != place.0 || *at >= end || *at + u64::from(*size) <= place.1);
-            let survives = |(other, lane_there, _): &Released| {
-                kind == Kind::Atomic || kind == Kind::StrongWrite && (*other, *lane_there) == (warp, lane)
-            };
-            let mut left: Vec<_> = released.into_iter().filter(survives).collect();
-            left.extend(self.thread(warp, lane).fence.filter(|_| kind.is_strong()).map(|node| (warp, lane, node)));
-            self.words.insert(place, (bytes, left));
+    }
+
+    /// What arriving lanes release.
+    fn releases(&mut self, at: Lanes, semantics: Semantics) -> Vec<Release> {
+        let (block, mut all) = (self.block(at.warp), Vec::new());
+        for lane in self.live(at) {
+            let node = self.next(at.warp, lane, &[]);
+            let release = |node, scope| Release { node, scope, block, lane: (at.warp, lane), alone: false };
+            all.push(release(node, semantics.release.then_some(semantics.scope)));
+            if !semantics.release {
+                let fences = &self.thread(at.warp, lane).fences;
+                all.extend(fences.iter().map(|(node, scope)| release(*node, Some(*scope.min(&semantics.scope)))));
+            }
+        }
+        all
+    }
+
+    fn copy_arrive(&mut self, at: Lanes, barrier: u64) {
+        let block = self.block(at.warp);
+        for lane in self.live(at) {
+            let copies = self.thread(at.warp, lane).copies.clone();
+            let told = |node| Release { node, scope: Some(Scope::Cta), block, lane: (at.warp, lane), alone: true };
+            self.mbarriers.entry(barrier).or_default().filling.extend(copies.into_iter().map(told));
+        }
+    }
+
+    fn mbarrier_wait(&mut self, at: Lanes, barrier: u64, semantics: Semantics) {
+        let (found, block) = (self.mbarriers.entry(barrier).or_default().clone(), self.block(at.warp));
+        let loads = found.loads.iter().filter(|(phase, _)| *phase < found.phase);
+        let told = |node| Release { node, scope: Some(Scope::Cluster), block, lane: (0, 0), alone: true };
+        let all: Vec<Release> = loads.map(|(_, node)| told(*node)).chain(found.done.iter().copied()).collect();
+        if semantics.acquire {
+            return self.take_all(at, &all, semantics.scope);
+        }
+        for lane in self.live(at) {
+            for release in &all {
+                let linked = release.reaches(block, semantics.scope);
+                self.pend(at.warp, lane, (Space::Shared, barrier), if linked { *release } else { release.broken() });
+            }
         }
     }
 
@@ -238,23 +228,95 @@ impl Oracle {
         for lane in self.live(at) {
             let groups = &self.thread(at.warp, lane).groups;
             let done = groups[..groups.len().saturating_sub(pending as usize)].concat();
-            self.next(at.warp, lane, &done);
+            self.learn(at.warp, lane, &done);
         }
     }
 
-    fn touch(&mut self, now: Past, space: Space, start: u64, bytes: u32, races: &mut Vec<Race>) {
-        let known = self.nodes[now.node].clone();
-        for byte in start..start + bytes as u64 {
-            let past = Rc::make_mut(self.history.entry((space, byte)).or_default());
-            let morally_strong = |first: &Past| first.strong.is_some() && first.strong == now.strong;
-            let faulty = past
-                .iter()
-                .filter(|first| (first.write || now.write) && !known.has(first.node) && !morally_strong(first));
-            races.extend(faulty.map(|first| {
-                let start_known = known.has(first.start);
-                Race { space, byte, first: *first, second_lane: now.lane, start_known }
-            }));
-            past.push(now);
+    fn bulk_wait(&mut self, at: Lanes, pending: u32, read: bool) {
+        for lane in self.live(at) {
+            let groups = &self.thread(at.warp, lane).store_groups;
+            let done = groups[..groups.len().saturating_sub(pending as usize)].concat();
+            let nodes: Vec<Id> =
+                done.iter().flat_map(|pair| if read { &pair[..1] } else { &pair[..] }).copied().collect();
+            self.learn(at.warp, lane, &nodes);
+        }
+    }
+
+    /// A group is the warpgroup's: the same group of its other warps is complete too.
+    fn wgmma_wait(&mut self, at: Lanes, pending: u32) {
+        let done = self.products.entry(at.warp).or_default().1.len().saturating_sub(pending as usize);
+        let group = |warp: u32| (self.block(warp), warp % self.warps_per_block / 4);
+        let peers = self.products.iter().filter(|(warp, _)| group(**warp) == group(at.warp));
+        let nodes: Vec<Id> = peers.flat_map(|(_, (_, groups))| groups.iter().take(done).flatten().copied()).collect();
+        self.live(at).into_iter().for_each(|lane| self.learn(at.warp, lane, &nodes));
+    }
+
+    fn unit(&mut self, event: &Event, site: Site, races: &mut Vec<Race>) {
+        match event {
+            Event::Load { at, barrier, reads, writes } => {
+                self.load(*at, site, *barrier, (reads, writes), true, races);
+            }
+            Event::RemoteStore { at, barrier, to } => {
+                self.load(*at, site, *barrier, (&[], std::slice::from_ref(to)), false, races);
+            }
+            Event::Store { at, reads, writes, element } => {
+                let lane = self.live(*at)[0];
+                let issue = self.next(at.warp, lane, &[]);
+                let nodes = [self.fresh(&[issue]), self.fresh(&[issue])];
+                self.thread(at.warp, lane).open_stores.push(nodes);
+                let read = Past {
+                    start: issue,
+                    unit: Unit::Store,
+                    asynchronous: true,
+                    ..Past::new(nodes[0], *at, lane, site)
+                };
+                let write = Past { node: nodes[1], write: true, ..read.clone() };
+                reads.iter().for_each(|(space, range)| self.touch(read.clone(), *space, range.clone(), races));
+                for (space, range) in writes {
+                    self.erase(*space, range.clone());
+                    let Some(bytes) = element else {
+                        self.touch(write.clone(), *space, range.clone(), races);
+                        continue;
+                    };
+                    for start in range.clone().step_by(*bytes as usize) {
+                        let strong = Some((start, *bytes, Scope::Cluster, self.block(at.warp)));
+                        let element = Past { strong, ..write.clone() };
+                        self.touch(element, *space, start..start + u64::from(*bytes), races);
+                    }
+                }
+            }
+            Event::Wgmma { at, reads } => {
+                for lane in self.live(*at) {
+                    let issue = self.next(at.warp, lane, &[]);
+                    let node = self.fresh(&[issue]);
+                    let read = Past { unit: Unit::Product, asynchronous: true, ..Past::new(node, *at, lane, site) };
+                    reads.iter().for_each(|(space, range)| self.touch(read.clone(), *space, range.clone(), races));
+                    self.products.entry(at.warp).or_default().0.push(node);
+                }
+            }
+            event => unreachable!("{event:?}"),
+        }
+    }
+
+    fn load(
+        &mut self,
+        at: Lanes,
+        site: Site,
+        barrier: u64,
+        (reads, writes): (&[Stretch], &[Stretch]),
+        asynchronous: bool,
+        races: &mut Vec<Race>,
+    ) {
+        let lane = self.live(at)[0];
+        let issue = self.next(at.warp, lane, &[]);
+        let node = self.fresh(&[issue]);
+        let found = self.mbarriers.entry(barrier).or_default();
+        found.loads.push((found.phase, node));
+        let read = Past { unit: Unit::Load, asynchronous, ..Past::new(node, at, lane, site) };
+        reads.iter().for_each(|(space, range)| self.touch(read.clone(), *space, range.clone(), races));
+        for (space, range) in writes {
+            self.erase(*space, range.clone());
+            self.touch(Past { write: true, ..read.clone() }, *space, range.clone(), races);
         }
     }
 }

@@ -1,0 +1,166 @@
+//! Proxy fences, bulk stores and tensor maps.
+
+use super::Event;
+use super::litmus::{Program, cta, rows};
+use super::machine::*;
+use crate::happens_before::{Agent, Batch, Bulk, Class, Detector, Kind, Lanes, ProxyFence, Site, Space};
+
+#[test]
+fn a_fence_lies_on_the_way_from_the_thread_to_the_unit() {
+    variants("missing, wrong threads, early, one lane for all, wrong space", Missing::Fence, 6, |variant| {
+        let written = cta(2).when(variant == 3, |p| p.proxy_fence(whole(0))).write(0, 0);
+        let met = match variant {
+            0 => written.proxy_fence(whole(0)).barrier(),
+            2 => written.barrier().proxy_fence(whole(0)),
+            4 => written.proxy_fence(one(0)).barrier(),
+            5 => written.then(Event::ProxyFence(whole(0), ProxyFence::Global)).barrier(),
+            _ => written.barrier(),
+        };
+        met.store(1, 0, 0)
+    });
+    twins("by the issuer after the barrier", Missing::Fence, |right| {
+        cta(2).write(0, 0).barrier().when(right, |p| p.proxy_fence(one(1))).store(1, 0, 0)
+    });
+    twins("by a third thread", Missing::Fence, |right| {
+        let there = cta(3).write(0, 0).arrive(0, 1).arrive(1, 1).complete(1, &[1]);
+        there.when(right, |p| p.proxy_fence(whole(1))).arrive(1, 2).arrive(2, 2).complete(2, &[2]).store(2, 0, 0)
+    });
+    twins("a fence is no barrier", Missing::Order, |right| {
+        cta(2).write(0, 0).proxy_fence(whole(0)).when(right, Program::barrier).store(1, 0, 0)
+    });
+    twins("one lane stores what others wrote", Missing::Order, |right| {
+        cta(1).write(0, 0).when(right, |p| p.warp_sync(0, u32::MAX)).proxy_fence(one(0)).store(0, 0, 0)
+    });
+    twins("global data", Missing::Fence, |right| {
+        let which = if right { ProxyFence::Global } else { ProxyFence::SharedBlock };
+        let written = cta(1).word(0, Kind::Write, Space::Global, 0).then(Event::ProxyFence(whole(0), which));
+        written.load(0, 0, 0x4000)
+    });
+}
+
+#[test]
+fn products_read_what_threads_wrote_behind_a_fence() {
+    twins("stores of another warp", Missing::Fence, |right| {
+        cta(2).write(0, 0).when(right, |p| p.proxy_fence(whole(0))).barrier().product(1, 0)
+    });
+    twins("the warp's own stores", Missing::Fence, |right| {
+        cta(1).write(0, 0).when(right, |p| p.proxy_fence(whole(0))).warp_sync(0, u32::MAX).product(0, 0)
+    });
+    let copied = || cta(2).copy(0, 0).commit(0);
+    twins("copies", Missing::Fence, |right| {
+        copied().wait(0, 0).when(right, |p| p.proxy_fence(whole(0))).barrier().product(1, 0)
+    });
+    twins("fenced before the copies were waited for", Missing::Fence, |right| {
+        let fenced = match right {
+            true => copied().wait(0, 0).proxy_fence(whole(0)),
+            false => copied().proxy_fence(whole(0)).wait(0, 0),
+        };
+        fenced.barrier().product(1, 0)
+    });
+}
+
+#[test]
+fn a_bulk_store_is_told_by_its_group() {
+    let stored = || cta(2).write(0, 0).proxy_fence(whole(0)).barrier().store(1, 0, 0);
+    variants("no wait, wait too high, no commit, no barrier", Missing::Order, 5, |variant| {
+        let committed = stored().when(variant != 3, |p| p.store_commit(1));
+        let waited = committed.when(variant != 1, |p| p.store_wait(1, u32::from(variant == 2), true));
+        waited.when(variant != 4, Program::barrier).write(0, 0)
+    });
+    twins("the wait of another thread", Missing::Order, |right| {
+        stored().store_commit(1).store_wait(u32::from(right), 0, true).barrier().write(0, 0)
+    });
+    twins("the result, after the sources were read", Missing::Order, |right| {
+        let waited = cta(1).store(0, 0, 256).store_commit(0).store_wait(0, 0, !right);
+        waited.word(0, Kind::Read, Space::Global, 256)
+    });
+    twins("two stores to one place", Missing::Order, |right| {
+        let first = cta(2).store(0, 0, 256).store_commit(0).when(right, |p| p.store_wait(0, 0, false));
+        first.barrier().store(1, 128, 256)
+    });
+    let fault = stored().store_commit(1).barrier().write(0, 0).faults().remove(0);
+    assert_eq!(fault.class, Class::EarlyRelease);
+    assert_eq!(fault.first.agent, Agent::Store(Batch::Committed { wait_group: 0 }));
+}
+
+#[test]
+fn reductions_are_strong_among_themselves() {
+    let reduce = |p: Program, warp, element| {
+        p.then(Event::Store { at: one(warp), reads: vec![stage(0)], writes: vec![global(0)], element })
+    };
+    twins("with a plain store", Missing::Order, |right| {
+        reduce(reduce(cta(2), 0, Some(4)), 1, if right { Some(4) } else { None })
+    });
+    let atomic = reduce(cta(2), 0, Some(4)).word(1, Kind::Atomic, Space::Global, 0);
+    assert_eq!(atomic.missing(), Some(Missing::Order), "a thread's atomic is in another proxy");
+}
+
+/// Writes a map, then loads through it; the steps in between are those of `steps`.
+fn through_map(steps: impl Fn(&mut Detector)) -> Vec<Class> {
+    const MAP: u64 = 0x1000;
+    let mut detector = Detector::new(&[u32::MAX; 2], 2);
+    detector.access(whole(0), Site(0), Kind::Write, Space::Global, &rows(MAP, 4), 4);
+    detector.warp_sync(whole(0), Site(1));
+    steps(&mut detector);
+    let (reads, writes) = ([global(0)], [stage(0)]);
+    let bulk = Bulk { reads: &reads, writes: &writes, map: Some(MAP), element: None };
+    detector.bulk_load(one(1), Site(9), 0x4000, &bulk);
+    detector.take_faults().iter().map(|fault| fault.class).collect()
+}
+
+fn meet(detector: &mut Detector) {
+    [0, 1].iter().for_each(|warp| detector.barrier_arrive(whole(*warp), Site(5), 0));
+    detector.barrier_complete(0, &[whole(0), whole(1)]);
+}
+
+#[test]
+fn a_tensor_map_is_released_ordered_and_acquired() {
+    let release = |detector: &mut Detector| detector.fence_tensormap_release(one(0));
+    let acquire = |map| move |detector: &mut Detector| detector.fence_tensormap_acquire(one(1), map);
+    let steps = |detector: &mut Detector, released: bool, acquired: Option<u64>| {
+        if released {
+            release(detector);
+        }
+        meet(detector);
+        if let Some(map) = acquired {
+            acquire(map)(detector);
+        }
+    };
+    assert_eq!(through_map(|detector| steps(detector, true, Some(0x1000))), []);
+    assert_eq!(through_map(|detector| steps(detector, false, Some(0x1000))), [Class::Proxy]);
+    assert_eq!(through_map(|detector| steps(detector, true, None)), [Class::Proxy]);
+    assert_eq!(through_map(|detector| steps(detector, true, Some(0x2000))), [Class::Proxy]);
+    assert_eq!(through_map(|detector| release(detector)), [Class::RaceShared]);
+    let elsewhere = |detector: &mut Detector| {
+        release(detector);
+        meet(detector);
+        detector.fence_tensormap_acquire(one(0), 0x1000);
+        meet(detector);
+    };
+    assert_eq!(through_map(elsewhere), [], "any thread on the way may acquire");
+}
+
+#[test]
+fn a_tensor_map_in_use_is_not_rewritten() {
+    let rewritten = |waits: bool| {
+        let mut detector = Detector::new(&[u32::MAX], 1);
+        let (reads, writes) = ([global(0)], [stage(0)]);
+        let bulk = Bulk { reads: &reads, writes: &writes, map: Some(0x1000), element: None };
+        detector.bulk_load(one(0), Site(0), 0x4000, &bulk);
+        detector.mbarrier_phase_complete(0x4000);
+        if waits {
+            detector.mbarrier_wait(one(0), 0x4000, ACQUIRE);
+        }
+        detector.access(one(0), Site(1), Kind::Write, Space::Global, &rows(0x1000, 4), 4);
+        detector.take_faults().iter().map(|fault| fault.class).collect::<Vec<_>>()
+    };
+    assert_eq!((rewritten(true), rewritten(false)), (vec![], vec![Class::EarlyRelease]));
+}
+
+#[test]
+fn lanes_of_a_fence_fence_for_themselves() {
+    let half = Lanes { warp: 0, mask: 0xffff };
+    let written = |p: Program| p.proxy_fence(half).warp_sync(0, u32::MAX).store(0, 0, 0);
+    assert_eq!(written(cta(1).access(half, Kind::Write, rows(0, 4), 4)).missing(), None);
+    assert_eq!(written(cta(1).write(0, 0)).missing(), Some(Missing::Fence));
+}
