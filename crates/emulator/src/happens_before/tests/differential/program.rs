@@ -48,7 +48,8 @@ impl Program {
         let (blocks, warps_per_block) = if messages { dice.pick(&[(3, 1), (2, 2), (2, 1)]) } else { dice.pick(shapes) };
         let warps = (blocks * warps_per_block) as usize;
         let live: Vec<u32> = (0..warps).map(|_| dice.pick(&[0xff, 0xff, 0xff, ALL, 0x0f, 0x01])).collect();
-        let addresses = (0..blocks).flat_map(|block| [0, 8].map(|place| u64::from(block) << 32 | MBARRIERS + place));
+        let addresses =
+            (0..blocks).flat_map(|block| [0, 8].map(|place| (u64::from(block) << 32) | (MBARRIERS + place)));
         let mbarriers = addresses.map(|address| (address, 1)).collect();
         let (blocked, barriers) = (vec![0; warps], vec![Barrier::default(); 3 * blocks as usize]);
         let (rounds, products) = (vec![Round::Free; warps], vec![0; warps]);
@@ -291,7 +292,7 @@ impl Program {
 
     /// An mbarrier of the warp's block, now and then of another.
     fn mbarrier(&mut self, warp: u32) -> u64 {
-        self.shared(warp) | MBARRIERS + 8 * u64::from(self.dice.roll(2))
+        self.shared(warp) | (MBARRIERS + 8 * u64::from(self.dice.roll(2)))
     }
 
     fn count(&mut self, barrier: u64, arrivals: u32) {
