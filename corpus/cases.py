@@ -176,10 +176,22 @@ def triton_gemm():
         case.write(targets, shared)
     a, b = Drawn('f32', [64, 64], 38), Drawn('f32', [64, 64], 39)
     case = triton_product('tri_matmul_tf32', 'matrix product of tf32 by Triton', a, b, 2e-3, None)
+    unfenced_copies(case, 562)
     case.write(['sm_80', 'sm_90a'], [32768, 49152])
     a, b = Drawn('e4m3', [64, 128], 40), Drawn('e4m3', [128, 64], 41)
     case = triton_product('tri_matmul_fp8', 'matrix product of e4m3 by Triton', a, b, 2e-3, None)
     case.write(['sm_90a'], [16384])
+
+
+UNFENCED = 'The loop brings tiles with cp.async and multiplies them with wgmma, and no proxy fence lies between.'
+
+
+def unfenced_copies(case, line):
+    """The finding that Triton's pipelined loops give on sm_90a, at the first wgmma."""
+    return case.finds('sm_90a', UNFENCED, (line, 'warning[proxy-fence]: after a `cp.async` wrote them'))
+
+
+TWICE = 'Both groups of consumers store the same tile, with the same values: still a race between warps.'
 
 
 ROLES = 'Every thread of the first warps stores what the roles do next, all the same value: still a race between warps.'
@@ -205,6 +217,7 @@ def triton_tensor_maps():
             case.map(buffer, [64, rows_of_box])
         if name.endswith('_ws'):
             roles_store(case, 65624, 128, 207)
+            case.finds('sm_90a', TWICE, (629, 'error[race-shared]: both write 8192 bytes of `c`'))
         case.numbers('s32', 192).scratch().write(['sm_90a'])
     a, b = Drawn('bf16', [128, 192], 44), Drawn('bf16', [128, 192], 45)
     case = Case('tri_matmul_devtma', 'matrix product by Triton with tensor maps made on the device',
@@ -236,6 +249,7 @@ def triton_attention():
             replicated_store(case, 'sm_75', 16, *((6338, 6339) if causal else (6254, 6255)))
             for target in ('sm_80', 'sm_89'):
                 replicated_store(case, target, 8, 1225 if causal else 1129)
+            unfenced_copies(case, 344 if causal else 327)
             replicated_store(case, 'sm_90a', 8, 978 if causal else 882)
             case.numbers('s32', 80).numbers('f32', f32(0.125 * LOG2_E)).scratch().write(targets, shared)
 
@@ -248,6 +262,7 @@ def triton_attention_128():
                 [2, 1, 1], [256, 1, 1])
     case.reads('q', q).reads('k', k).reads('v', v).writes('o', 'bf16', [256, 128], output, 8e-3)
     case.writes('lse', 'f32', [256], lse, 1e-3).numbers('s32', 256).numbers('f32', f32(scale * LOG2_E))
+    unfenced_copies(case, 547)
     replicated_store(case, 'sm_90a', 8, 1239)
     replicated_store(case, 'sm_80', 8, 1677).scratch().write(['sm_80', 'sm_90a'], [98304, 131072])
     rows = [('tri_fa_fwd_tma', 'tensor maps', [2, 1, 1], 256, 98336, 128),
@@ -261,6 +276,7 @@ def triton_attention_128():
             case.map(buffer, [64, rows_of_box])
         if name.endswith('_ws'):
             roles_store(case, 114824, 182, 342)
+            case.finds('sm_90a', TWICE, (2113, 'error[race-shared]: both write 128 bytes of `o`'))
         case.numbers('s32', 256).numbers('f32', f32(scale * LOG2_E)).scratch().write(['sm_90a'])
 
 
@@ -281,6 +297,7 @@ def triton_backward():
     case.writes('dq', 'f32', [128, 64], scores.times(key).flat(), 1e-2, 'zeros')
     case.writes('dk', 'bf16', [128, 64], scores.transposed().times(query).flat(), 1e-2)
     case.writes('dv', 'bf16', [128, 64], weights.transposed().times(grad).flat(), 1e-2)
+    unfenced_copies(case, 505)
     case.numbers('s32', 128).numbers('f32', scale).scratch().write(['sm_80', 'sm_90a'], [57856, 66048])
 
 

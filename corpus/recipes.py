@@ -193,7 +193,8 @@ class Case:
 
     def finds(self, target, why, *findings):
         """What the checks find for a target, each with its line in the module; the recipe's launch is line LAUNCH."""
-        self.findings[target] = [f'# {why}', *[f'#~ {line} {finding}' for line, finding in findings]]
+        lines = [f'# {why}', *[f'#~ {line} {finding}' for line, finding in findings]]
+        self.findings[target] = self.findings.get(target, []) + lines
         return self
 
     def write(self, targets, shared=None, suffix=''):

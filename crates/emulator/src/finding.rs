@@ -2,7 +2,7 @@
 
 use crate::checks::Check;
 use launch::Kernel;
-use launch::finding::{Event, Finding};
+use launch::finding::{Event, Finding, Severity};
 use ptx::forms::Control;
 use ptx::{Op, Operand, Parsed, Statement, StatementId};
 use std::collections::BTreeMap;
@@ -47,12 +47,17 @@ pub struct Report {
     pub missing: Option<String>,
     pub help: Option<String>,
     pub count: u64,
+    pub severity: Severity,
 }
 
 impl Report {
     /// Something that happened once, in one place.
     pub fn new(check: &'static Check, message: String, second: Actor) -> Report {
-        Report { check, message, first: None, second, missing: None, help: None, count: 1 }
+        Report { check, message, first: None, second, missing: None, help: None, count: 1, severity: check.severity }
+    }
+
+    pub fn severity(self, severity: Severity) -> Report {
+        Report { severity, ..self }
     }
 
     pub fn first(self, first: impl Into<Option<Actor>>) -> Report {
@@ -109,7 +114,7 @@ impl<'a> Findings<'a> {
     /// is luck, so the pair counts, whatever its order.
     pub fn add(&mut self, report: Report) {
         let second = report.second.place;
-        let first = report.first.as_ref().map_or(second, |actor| actor.place);
+        let first = report.first.as_ref().filter(|_| !report.check.by_second).map_or(second, |actor| actor.place);
         let key = (self.function, first.min(second), first.max(second), report.check.name);
         if let Some(known) = self.found.get_mut(&key) {
             known.count += report.count;
@@ -121,7 +126,7 @@ impl<'a> Findings<'a> {
             None => (second, None),
         };
         let Report { check, message, missing, help, count, .. } = report;
-        let (severity, seed) = (check.severity, self.seed);
+        let (severity, seed) = (report.severity, self.seed);
         let finding = Finding { check: check.name, severity, message, first, second, missing, help, count, seed };
         self.found.insert(key, finding);
     }

@@ -1,6 +1,7 @@
 //! A kernel under several schedules: findings are the same whatever the schedule, wrong results may not be.
 
 use crate::backend::{Emulator, Error};
+use crate::checks::Check;
 use launch::backend::{Backend, Options, Run};
 use launch::{Finding, Kernel, Memory};
 use rayon::prelude::*;
@@ -38,7 +39,8 @@ pub(crate) fn merge<'a>(all: impl Iterator<Item = &'a Finding>) -> Vec<Finding> 
     let mut merged: BTreeMap<_, Finding> = BTreeMap::new();
     for finding in all {
         let place = |event: &'a launch::finding::Event| (event.file.as_str(), event.line, event.column);
-        let first = place(&finding.first);
+        let by_second = Check::find(finding.check).is_some_and(|check| check.by_second);
+        let first = place(if by_second { finding.primary() } else { &finding.first });
         let second = finding.second.as_ref().map_or(first, place);
         // A pair is unordered, whatever a schedule makes of it; single events belong to their check.
         let check = if finding.second.is_some() { "" } else { finding.check };

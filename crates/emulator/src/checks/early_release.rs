@@ -14,7 +14,7 @@
 
 use super::{Check, missing_wait, order, words};
 use crate::finding::Report;
-use crate::happens_before::Fault;
+use crate::happens_before::{Agent, Fault};
 use crate::machine::Block;
 
 pub const CHECK: Check = Check::error("early-release", include_str!("early_release.rs"));
@@ -23,7 +23,11 @@ pub fn report(block: &Block, fault: &Fault) -> Report {
     let (place, count) = (order::place(block, fault), u64::from(fault.bytes));
     let way = if fault.first.write { "into" } else { "from" };
     let (are, them) = (words::are(count), words::them(count));
-    let message = format!("{place} {are} overwritten while a copy {way} {them} is still in flight");
+    let flight = match fault.first.agent {
+        Agent::Product(_) => format!("a product of {them}"),
+        _ => format!("a copy {way} {them}"),
+    };
+    let message = format!("{place} {are} overwritten while {flight} is still in flight");
     let (missing, help) = missing_wait::remedy(block, fault);
     order::report(block, fault, &CHECK, message).missing(missing).help(help)
 }

@@ -13,6 +13,7 @@
 //! since; then a barrier, if other threads read. PTX ISA, "cp.async.wait_group", "cp.async.commit_group".
 
 use super::{Check, order, words};
+use crate::exec::shared_byte;
 use crate::finding::Report;
 use crate::happens_before::{Agent, Batch, Fault};
 use crate::machine::Block;
@@ -38,6 +39,29 @@ pub(super) fn remedy(block: &Block, fault: &Fault) -> (String, String) {
             let missing = format!("`cp.async.wait_group {wait_group}`{less} by {issuer} between (1) and (2)");
             (missing, format!("emit `cp.async.wait_group {wait_group}` {before}"))
         }
+        Agent::Load { barrier, phase } | Agent::Copy(Batch::Told { barrier, phase }) => {
+            let (rank, offset) = shared_byte(barrier);
+            let place = block.shared_place(rank, offset);
+            let missing = format!("a wait for phase {phase} of the mbarrier at {place} between (1) and (2)");
+            (missing, format!("wait with `mbarrier.try_wait` until phase {phase} is complete, before (2)"))
+        }
+        Agent::Store(Batch::Committed { wait_group }) => {
+            let read = if fault.first.write { "" } else { ".read" };
+            let wait = format!("`cp.async.bulk.wait_group{read} {wait_group}`");
+            (format!("{wait} by {issuer} between (1) and (2)"), format!("emit {wait} {before}"))
+        }
+        Agent::Store(_) => (
+            format!("a group: {issuer} does not commit the copy before (2)"),
+            format!("emit `cp.async.bulk.commit_group` after (1), and wait for that group {before}"),
+        ),
+        Agent::Product(Batch::Committed { wait_group }) => {
+            let wait = format!("`wgmma.wait_group.sync.aligned {wait_group}`");
+            (format!("{wait} between (1) and (2)"), format!("emit {wait} {before}"))
+        }
+        Agent::Product(_) => (
+            "a group: the warpgroup does not commit its products before (2)".into(),
+            format!("emit `wgmma.commit_group.sync.aligned` after (1), and wait for that group {before}"),
+        ),
         _ => (
             format!("a group: {issuer} does not commit the copy before (2)"),
             format!("emit `cp.async.commit_group` after (1), and wait for that group {before}"),

@@ -8,6 +8,7 @@ pub mod launch;
 pub mod mbarrier;
 pub mod missing_wait;
 pub mod out_of_bounds;
+pub mod proxy_fence;
 pub mod race_shared;
 pub mod race_warp;
 pub mod tensor_map;
@@ -26,6 +27,8 @@ use ::launch::finding::Severity;
 pub struct Check {
     pub name: &'static str,
     pub severity: Severity,
+    /// What is missing is missing before the second place: other first ones make the same finding.
+    pub by_second: bool,
     source: &'static str,
 }
 
@@ -39,6 +42,7 @@ pub const ALL: &[&Check] = &[
     &mbarrier::CHECK,
     &missing_wait::CHECK,
     &out_of_bounds::CHECK,
+    &proxy_fence::CHECK,
     &race_shared::CHECK,
     &race_warp::CHECK,
     &tensor_map::CHECK,
@@ -48,7 +52,11 @@ pub const ALL: &[&Check] = &[
 
 impl Check {
     const fn error(name: &'static str, source: &'static str) -> Check {
-        Check { name, severity: Severity::Error, source }
+        Check { name, severity: Severity::Error, by_second: false, source }
+    }
+
+    const fn by_second(self) -> Check {
+        Check { by_second: true, ..self }
     }
 
     /// The check of that name.

@@ -1,6 +1,6 @@
 //! From a fault of the race detector to a finding: which check it belongs to, and the words they share.
 
-use super::{early_release, missing_wait, race_shared, race_warp, uninitialised_memory, words};
+use super::{early_release, missing_wait, proxy_fence, race_shared, race_warp, uninitialised_memory, words};
 use crate::exec::{At, shared_byte};
 use crate::finding::{Actor, Report};
 use crate::happens_before::{Agent, Batch, Class, Fault, Party, Space};
@@ -12,7 +12,8 @@ pub fn report_faults(block: &mut Block) {
     for fault in &faults {
         let report = match fault.class {
             Class::RaceWarp => race_warp::report(block, fault),
-            Class::RaceShared | Class::Proxy | Class::Reach => race_shared::report(block, fault),
+            Class::RaceShared | Class::Reach => race_shared::report(block, fault),
+            Class::Proxy => proxy_fence::report(block, fault),
             Class::MissingWait => missing_wait::report(block, fault),
             Class::EarlyRelease => early_release::report(block, fault),
         };
@@ -80,6 +81,7 @@ fn actor(block: &Block, fault: &Fault, party: &Party, number: u32) -> Actor {
     let them = words::them(fault.bytes.into());
     let does = match (party.agent, party.write) {
         (Agent::Thread, _) => format!("{} {them}", verb(party)),
+        (Agent::Product(_), _) => format!("starts a product of {them}"),
         (_, true) => format!("starts a copy into {them}"),
         (_, false) => format!("starts a copy from {them}"),
     };

@@ -316,6 +316,7 @@ impl Block<'_, '_> {
             }
             None => self.detector.bulk_store(at.lanes(), Site(at.statement), &touched),
         }
+        self.detector.heal_missed_fence(at.lanes());
     }
 
     /// Where bytes are: at an offset in a block's shared memory, or at a global address.

@@ -140,6 +140,8 @@ pub struct Detector {
     awaited: Vec<report::Awaited>,
     /// What strong writes have published.
     words: Words,
+    /// A proxy fence was missing since somebody asked.
+    missed_fence: bool,
     /// Looks away: accesses and barriers cost nothing, and nothing is found.
     idle: bool,
 }
@@ -164,6 +166,7 @@ impl Detector {
             unpublished: Vec::new(),
             awaited: Vec::new(),
             words: Words::default(),
+            missed_fence: false,
             idle: false,
         }
     }

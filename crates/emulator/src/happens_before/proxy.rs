@@ -65,6 +65,14 @@ impl Detector {
         }
     }
 
+    /// Lanes go on as if they had executed the fence whose absence was just reported, so that each missing fence is one
+    /// finding, not one for every access behind it.
+    pub fn heal_missed_fence(&mut self, at: Lanes) {
+        if std::mem::take(&mut self.missed_fence) {
+            self.fence_proxy_async(at, ProxyFence::All);
+        }
+    }
+
     /// `fence.proxy.tensormap::generic.release`, and `tensormap.cp_fenceproxy` after its write.
     pub fn fence_tensormap_release(&mut self, at: Lanes) {
         if self.idle {

@@ -90,6 +90,7 @@ impl Detector {
         let second = self.second_party(warp, clash.hit.second_lane, &access);
         let (first, since) = self.first_party(&clash.hit.first, clash.hit.first_lane, &second);
         let class = Fault::classify(&first, &second, clash.hit.gap);
+        self.missed_fence |= class == Class::Proxy;
         let next = self.faults.len();
         let pair = self.awaited_pair(class, clash.hit.first.time, &first, &second);
         let known = *self.index.entry((class, space, first.site, second.site, pair)).or_insert(next);

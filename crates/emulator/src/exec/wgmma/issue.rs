@@ -77,6 +77,7 @@ fn issue(block: &mut Block, at: At, multiply: &Arc<Multiply>) {
     };
     let reads = merged(issued.pieces().map(stretch).collect());
     block.detector.wgmma(at.lanes(), Site(at.statement), &reads);
+    block.detector.heal_missed_fence(at.lanes());
     block.products[at.warp].issue(Product { multiply: multiply.clone(), issued });
     if block.adversary.lands_early() && block.adversary.lands() {
         // Products of one warp are carried out in their order.
