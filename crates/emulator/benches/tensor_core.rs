@@ -131,7 +131,7 @@ fn source(format: Format) -> impl FnMut() -> u32 {
             let shift = format.fraction_bits + format.ignored_bits;
             let one = (format.bias() as u32) << shift;
             let element =
-                (one - (random % 4 << shift) + (random >> 8 & ((1 << shift) - 1))) | random >> 31 << (width - 1);
+                (one - ((random % 4) << shift) + (random >> 8 & ((1 << shift) - 1))) | random >> 31 << (width - 1);
             word | element << (part * width)
         })
     }
