@@ -188,14 +188,15 @@ impl Product {
 }
 
 /// Halves in registers of their own, as the multiplier wants them.
-fn unpack(registers: &[Register]) -> Vec<Register> {
+pub fn unpack(registers: &[Register]) -> Vec<Register> {
     registers
         .iter()
         .flat_map(|register| [register.map(|pair| pair & 0xffff), register.map(|pair| pair >> 16)])
         .collect()
 }
 
-fn pack(registers: &[Register]) -> Vec<Register> {
+/// The other way.
+pub fn pack(registers: &[Register]) -> Vec<Register> {
     let pair = |[low, high]: &[Register; 2]| std::array::from_fn(|lane| low[lane] | high[lane] << 16);
     registers.as_chunks().0.iter().map(pair).collect()
 }
