@@ -1,7 +1,7 @@
 //! Multiply-adds per second of the tensor cores, on one core, with operands decoded from where instructions find them.
 //!
-//! `cargo bench -p emulator --bench tensor_core`; with `-- --check` it fails below what is required. All kernels take turns
-//! in one process, and a figure is the median of its samples.
+//! `cargo bench -p emulator --bench tensor_core`; with `-- --check` it fails below what is required, with `-- NAME` it
+//! runs what has this in its name. All kernels take turns in one process, and a figure is the median of its samples.
 
 use emulator::numerics::format::{Element, Format};
 use emulator::numerics::fragment::{Level, Multiplier, Precision, Register};
@@ -23,14 +23,14 @@ struct Sync {
 }
 
 impl Sync {
-    fn new(level: Level, bits: &mut dyn FnMut() -> u32) -> Sync {
+    fn new(level: Level, precision: Precision, bits: &mut dyn FnMut() -> u32) -> Sync {
         let mut register = || std::array::from_fn(|_| bits());
         let a = (0..8).map(|_| std::array::from_fn(|_| register())).collect();
         let b = (0..8).map(|_| std::array::from_fn(|_| register())).collect();
-        Sync { multiplier: Multiplier::at(level), a, b, c: [[0; 32]; 4] }
+        Sync { multiplier: Multiplier::at(level, precision), a, b, c: [[0; 32]; 4] }
     }
 
-    fn run(&mut self, rule: &Rule, precision: Precision, work: usize) {
+    fn run(&mut self, rule: &Rule, work: usize) {
         let each = 16 * 8 * rule.length;
         for turn in 0..work / each {
             if turn % 16 == 0 {
@@ -38,7 +38,7 @@ impl Sync {
             }
             self.multiplier.load_left(rule.operand, black_box(&self.a[turn % 8]));
             self.multiplier.load_right(rule.operand, 1, black_box(&self.b[turn / 8 % 8]));
-            self.multiplier.multiply(rule, precision, &mut self.c);
+            self.multiplier.multiply(rule, &mut self.c);
         }
         black_box(&self.c);
     }
@@ -69,13 +69,13 @@ fn core(memory: &[u8], group: usize, step: usize) -> Register {
 }
 
 impl Group {
-    fn new(level: Level, bits: &mut dyn FnMut() -> u32) -> Group {
+    fn new(level: Level, precision: Precision, bits: &mut dyn FnMut() -> u32) -> Group {
         let mut memory = |rows: usize| (0..rows * 32).flat_map(|_| bits().to_le_bytes()).collect();
         let (a, b) = (memory(ROWS), memory(COLUMNS));
-        Group { multiplier: Multiplier::at(level), a, b, c: vec![vec![[0; 32]; COLUMNS / 2]; 4] }
+        Group { multiplier: Multiplier::at(level, precision), a, b, c: vec![vec![[0; 32]; COLUMNS / 2]; 4] }
     }
 
-    fn run(&mut self, rule: &Rule, precision: Precision, work: usize) {
+    fn run(&mut self, rule: &Rule, work: usize) {
         let each = ROWS * COLUMNS * rule.length;
         for turn in 0..work / each {
             if turn % 16 == 0 {
@@ -90,7 +90,7 @@ impl Group {
             for (warp, c) in self.c.iter_mut().enumerate() {
                 let rows = [0, 1, 2, 3].map(|place| core(&self.a, 2 * warp + place % 2, step + place / 2));
                 self.multiplier.load_left(rule.operand, &rows);
-                self.multiplier.multiply(rule, precision, c);
+                self.multiplier.multiply(rule, c);
             }
         }
         black_box(&self.c);
@@ -131,7 +131,7 @@ fn source(format: Format) -> impl FnMut() -> u32 {
             let shift = format.fraction_bits + format.ignored_bits;
             let one = (format.bias() as u32) << shift;
             let element =
-                (one - (random % 4 << shift) + (random >> 8 & ((1 << shift) - 1))) | random >> 31 << (width - 1);
+                (one - ((random % 4) << shift) + (random >> 8 & ((1 << shift) - 1))) | random >> 31 << (width - 1);
             word | element << (part * width)
         })
     }
@@ -163,8 +163,8 @@ fn processor_time() -> Duration {
 }
 
 enum Kernel {
-    Sync(Box<Sync>, Precision),
-    Group(Box<Group>, Precision),
+    Sync(Box<Sync>),
+    Group(Box<Group>),
     Reference(Reference),
 }
 
@@ -182,8 +182,8 @@ impl Row {
         let work = if matches!(self.kernel, Kernel::Reference(_)) { WORK / 100 } else { WORK };
         let start = processor_time();
         match &mut self.kernel {
-            Kernel::Sync(sync, precision) => sync.run(&self.rule, *precision, work),
-            Kernel::Group(group, precision) => group.run(&self.rule, *precision, work),
+            Kernel::Sync(sync) => sync.run(&self.rule, work),
+            Kernel::Group(group) => group.run(&self.rule, work),
             Kernel::Reference(reference) => reference.run(&self.rule, work),
         }
         self.samples.push(work as f64 / (processor_time() - start).as_secs_f64() / 1e9);
@@ -220,9 +220,9 @@ fn rows() -> Vec<Row> {
                     samples: vec![],
                 };
                 if has_sync {
-                    rows.push(row("mma.sync", Kernel::Sync(Box::new(Sync::new(level, &mut bits)), precision), sync));
+                    rows.push(row("mma.sync", Kernel::Sync(Box::new(Sync::new(level, precision, &mut bits))), sync));
                 }
-                rows.push(row("wgmma   ", Kernel::Group(Box::new(Group::new(level, &mut bits)), precision), group));
+                rows.push(row("wgmma   ", Kernel::Group(Box::new(Group::new(level, precision, &mut bits))), group));
             }
         }
         rows[first..].sort_by_key(|row: &Row| row.name.starts_with("wgmma"));
@@ -233,7 +233,13 @@ fn rows() -> Vec<Row> {
 }
 
 fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let check = arguments.iter().any(|argument| argument == "--check");
+    let mut names = arguments.iter().filter(|argument| !argument.starts_with("--"));
     let mut rows = rows();
+    if let Some(name) = names.next() {
+        rows.retain(|row| row.name.contains(name.as_str()));
+    }
     for _ in 0..SAMPLES {
         rows.iter_mut().for_each(Row::sample);
     }
@@ -245,6 +251,5 @@ fn main() -> ExitCode {
         println!("{:44} {median:8.3}{required}", row.name);
         below |= row.required.is_some_and(|required| median < required);
     }
-    let check = std::env::args().any(|argument| argument == "--check");
     if check && below { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

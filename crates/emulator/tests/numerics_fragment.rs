@@ -147,10 +147,10 @@ fn compare(rule: &Rule, name: &str, kinds: [Kind; 3], groups: usize, random: &mu
     let case = Case::new(rule, kinds, groups, random);
     let expected = case.expected(rule);
     for level in Level::available() {
-        let mut multiplier = Multiplier::at(level);
+        let mut multiplier = Multiplier::at(level, Precision::Exact);
         case.load(rule, &mut multiplier);
         let mut c = case.c.clone();
-        multiplier.multiply(rule, Precision::Exact, &mut c);
+        multiplier.multiply(rule, &mut c);
         assert!(c == expected, "{name} with {}: {kinds:?}, {groups} groups", level.name());
     }
 }
@@ -187,13 +187,13 @@ fn chained_products_equal_the_rule() {
     let mut random = Random(0xda94_2042_e4dd_58b5);
     for (name, rule) in RULES {
         for level in Level::available() {
-            let mut multiplier = Multiplier::at(level);
+            let mut multiplier = Multiplier::at(level, Precision::Exact);
             let mut c = vec![[0; 32]; 8];
             for step in 0..32 {
                 let case = Case { c, ..Case::new(&rule, [Kind::Ordinary; 3], 2, &mut random) };
                 c = case.c.clone();
                 case.load(&rule, &mut multiplier);
-                multiplier.multiply(&rule, Precision::Exact, &mut c);
+                multiplier.multiply(&rule, &mut c);
                 assert!(c == case.expected(&rule), "{name} with {}, step {step}", level.name());
             }
         }
@@ -216,10 +216,10 @@ fn fast_products_are_chains_of_fused_multiply_adds() {
             case.a[row].iter().zip(&case.b[column]).fold(c, |c, (a, b)| value(*a).mul_add(value(*b), c)).to_bits()
         };
         for level in Level::available() {
-            let mut multiplier = Multiplier::at(level);
+            let mut multiplier = Multiplier::at(level, Precision::Fast);
             case.load(&rule, &mut multiplier);
             let mut c = case.c.clone();
-            multiplier.multiply(&rule, Precision::Fast, &mut c);
+            multiplier.multiply(&rule, &mut c);
             for (register, lane) in (0..c.len()).flat_map(|register| (0..32).map(move |lane| (register, lane))) {
                 assert_eq!(c[register][lane], element(register, lane), "{name} with {}", level.name());
             }
@@ -230,13 +230,13 @@ fn fast_products_are_chains_of_fused_multiply_adds() {
 #[test]
 fn fast_products_have_one_nan_and_keep_infinities() {
     for level in Level::available() {
-        let mut multiplier = Multiplier::at(level);
+        let mut multiplier = Multiplier::at(level, Precision::Fast);
         multiplier.load_left(Format::F16, &[[0x7c00_7c00; 32]; 4]);
         for (b, single, half) in [(0, 0x7fff_ffff, 0x7fff), (0xbc00_bc00, 0xff80_0000, 0xfc00)] {
             multiplier.load_right(Format::F16, 1, &[[b; 32]; 2]);
             for (rule, expected) in [(Rule::F16_K16, single), (Rule::F16_K16_F16, half)] {
                 let mut c = [[0; 32]; 4];
-                multiplier.multiply(&rule, Precision::Fast, &mut c);
+                multiplier.multiply(&rule, &mut c);
                 assert_eq!(c, [[expected; 32]; 4], "{}", level.name());
             }
         }

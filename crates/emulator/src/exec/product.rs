@@ -143,13 +143,13 @@ impl Product {
         let (sides, accumulators) = ([self.shape.rows, self.shape.columns], self.registers(block, at, 2));
         let (tiles, groups) = (sides.into_iter().max().unwrap_or(0) / 16, sides.into_iter().min().unwrap_or(0) / 8);
         let mut results = Vec::with_capacity(self.destinations.len());
-        with_multiplier(|multiplier| {
+        with_multiplier(Precision::default(), |multiplier| {
             multiplier.load_right(rule.operand, groups, &right);
             let accumulators = accumulators.chunks_exact(accumulators.len() / tiles);
             for (left, c) in left.chunks_exact(left.len() / tiles).zip(accumulators) {
                 multiplier.load_left(rule.operand, left);
                 let mut c = if self.layouts[2].bits == 16 { unpack(c) } else { c.to_vec() };
-                multiplier.multiply(rule, Precision::default(), &mut c);
+                multiplier.multiply(rule, &mut c);
                 results.extend(if self.layouts[3].bits == 16 { pack(&c) } else { c });
             }
         });
@@ -188,14 +188,15 @@ impl Product {
 }
 
 /// Halves in registers of their own, as the multiplier wants them.
-fn unpack(registers: &[Register]) -> Vec<Register> {
+pub fn unpack(registers: &[Register]) -> Vec<Register> {
     registers
         .iter()
         .flat_map(|register| [register.map(|pair| pair & 0xffff), register.map(|pair| pair >> 16)])
         .collect()
 }
 
-fn pack(registers: &[Register]) -> Vec<Register> {
+/// The other way.
+pub fn pack(registers: &[Register]) -> Vec<Register> {
     let pair = |[low, high]: &[Register; 2]| std::array::from_fn(|lane| low[lane] | high[lane] << 16);
     registers.as_chunks().0.iter().map(pair).collect()
 }

@@ -10,10 +10,10 @@
 //!
 //! let ones = [0x3c00_3c00; 32]; // f16
 //! let mut c = [[0; 32]; 4];
-//! let mut multiplier = Multiplier::default();
+//! let mut multiplier = Multiplier::new(Precision::Exact);
 //! multiplier.load_right(Rule::F16_K16.operand, 1, &[ones; 2]);
 //! multiplier.load_left(Rule::F16_K16.operand, &[ones; 4]);
-//! multiplier.multiply(&Rule::F16_K16, Precision::Exact, &mut c);
+//! multiplier.multiply(&Rule::F16_K16, &mut c);
 //! assert_eq!(c, [[16f32.to_bits(); 32]; 4]);
 //! ```
 
@@ -36,6 +36,7 @@ pub enum Precision {
 /// Decoded operands, kept so that one B serves many A, and the memory many products.
 pub struct Multiplier {
     level: Level,
+    precision: Precision,
     left: Left,
     right: Vec<Right>,
     /// Elements in a line of A.
@@ -44,38 +45,42 @@ pub struct Multiplier {
     rest: Vec<u32>,
 }
 
-impl Default for Multiplier {
-    fn default() -> Multiplier {
-        Multiplier::at(Level::best())
-    }
-}
-
 impl Multiplier {
+    pub fn new(precision: Precision) -> Multiplier {
+        Multiplier::at(Level::best(), precision)
+    }
+
     /// With these instructions.
-    pub fn at(level: Level) -> Multiplier {
-        Multiplier { level, left: Left::default(), right: vec![], depth: 0, rest: vec![] }
+    pub fn at(level: Level, precision: Precision) -> Multiplier {
+        Multiplier { level, precision, left: Left::default(), right: vec![], depth: 0, rest: vec![] }
     }
 
     /// A's 16 rows: for each 16 bytes of depth, rows 0 to 7, then rows 8 to 15 (as in the registers of `mma`).
     pub fn load_left(&mut self, format: Format, cores: &[Register]) {
         self.depth = cores.len() / 2 * elements(format);
-        self.level.load_left(format, cores, &mut self.left);
+        match self.precision {
+            Precision::Exact => self.level.load_left(format, cores, &mut self.left),
+            Precision::Fast => self.level.load_left_values(format, cores, &mut self.left),
+        }
     }
 
     /// B's `groups` of 8 columns: for each group, its depths 16 bytes at a time.
     pub fn load_right(&mut self, format: Format, groups: usize, cores: &[Register]) {
         self.right.resize(groups, Right::default());
-        self.level.load_right(format, cores, &mut self.right);
+        match self.precision {
+            Precision::Exact => self.level.load_right(format, cores, &mut self.right),
+            Precision::Fast => self.level.load_right_values(format, cores, &mut self.right),
+        }
     }
 
     /// `c += a * b`, a chain of fused sums; `c` has four registers for each 8 columns, f16 in their lower halves.
     ///
     /// Operands must be loaded in the rule's format, 32 elements deep at most.
-    pub fn multiply(&mut self, rule: &Rule, precision: Precision, c: &mut [Register]) {
+    pub fn multiply(&mut self, rule: &Rule, c: &mut [Register]) {
         assert_eq!(c.len(), 4 * self.right.len(), "accumulator registers");
         for first in (0..self.depth).step_by(rule.length) {
             let parameters = Parameters::new(rule, first);
-            match precision {
+            match self.precision {
                 Precision::Fast => self.level.fused(&parameters, &self.left, &self.right, c),
                 Precision::Exact => {
                     self.rest.resize(c.len(), 0);
@@ -121,8 +126,11 @@ pub fn transpose(core: &Register) -> Register {
     Level::best().transpose(core)
 }
 
-/// Lends the thread's multiplier.
-pub fn with_multiplier<R>(use_it: impl FnOnce(&mut Multiplier) -> R) -> R {
-    thread_local!(static MULTIPLIER: RefCell<Multiplier> = RefCell::new(Multiplier::default()));
-    MULTIPLIER.with_borrow_mut(use_it)
+/// Lends a multiplier of the thread; nothing is loaded in it.
+pub fn with_multiplier<R>(precision: Precision, use_it: impl FnOnce(&mut Multiplier) -> R) -> R {
+    thread_local!(static MULTIPLIER: RefCell<Multiplier> = RefCell::new(Multiplier::new(Precision::Exact)));
+    MULTIPLIER.with_borrow_mut(|multiplier| {
+        multiplier.precision = precision;
+        use_it(multiplier)
+    })
 }

@@ -56,10 +56,10 @@ fn multiply_fragment(
 ) {
     let mut registers: [Register; 4] =
         std::array::from_fn(|index| std::array::from_fn(|lane| place(index, lane).map_or(0, |place| c[place])));
-    with_multiplier(|multiplier| {
+    with_multiplier(Precision::Exact, |multiplier| {
         multiplier.load_left(rule.operand, left);
         multiplier.load_right(rule.operand, 1, right);
-        multiplier.multiply(rule, Precision::Exact, &mut registers);
+        multiplier.multiply(rule, &mut registers);
     });
     for (index, register) in registers.iter().enumerate() {
         for (lane, value) in register.iter().enumerate() {

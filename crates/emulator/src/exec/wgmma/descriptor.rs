@@ -7,6 +7,7 @@
 //! the address are exchanged by those above. PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout" and
 //! "Matrix Descriptor Format".
 
+use crate::numerics::fragment::{Register, transpose as exchange_lines_and_depths};
 use std::ops::Range;
 
 /// What is wrong with the operands of a product.
@@ -145,6 +146,26 @@ impl Tile {
             Major::Depth => descriptor.along(outer, inner),
             Major::Lines => descriptor.across(outer, inner),
         })
+    }
+
+    /// The core matrices of each 8 lines, 16 bytes of depth each. What lies outside of `shared` is zero.
+    pub fn cores(&self, shared: &[u8]) -> Vec<Register> {
+        let mut cores = vec![[0; 32]; self.lines.len() / GROUP as usize * 2];
+        for (at, first) in self.pieces().enumerate() {
+            let piece = shared.get(first as usize..).and_then(|bytes| bytes.first_chunk()).copied();
+            let piece: [u8; PIECE as usize] = piece.unwrap_or_default();
+            let (group, inside) = (at / 16, at % 16);
+            let (line, step) = match self.major {
+                Major::Depth => (inside / 2, inside % 2),
+                Major::Lines => (inside % 8, inside / 8),
+            };
+            let words = &mut cores[group * 2 + step][4 * line..][..4];
+            words.iter_mut().zip(piece.as_chunks().0).for_each(|(word, bytes)| *word = u32::from_le_bytes(*bytes));
+        }
+        if self.major == Major::Lines {
+            cores.iter_mut().for_each(|core| *core = exchange_lines_and_depths(core));
+        }
+        cores
     }
 
     /// The elements, the depth running fastest. What lies outside of `shared` is zero: its access is reported before.

@@ -13,10 +13,11 @@ pub use descriptor::{Fault, PIECE};
 pub use issue::execute;
 
 use super::layout::Layout;
-use super::product::shape;
+use super::product::{pack, shape, unpack};
 use crate::machine::{Decoder, Source, Values, Why};
+use crate::numerics::fragment::{Precision, Register, with_multiplier};
 use crate::numerics::product::Arithmetic;
-use crate::numerics::tensor_core::Shape;
+use crate::numerics::tensor_core::{Rule, Shape};
 use descriptor::{Descriptor, Major, Tile};
 use fragment::ROWS;
 use ptx::forms::Wgmma;
@@ -151,6 +152,50 @@ impl Multiply {
 
     /// Carries the product out. The result has the values of each of the [`Multiply::destinations`].
     pub fn execute(&self, issued: &Issued, shared: &[u8], read: impl Fn(Source) -> Values) -> Vec<Values> {
+        match self.arithmetic {
+            Arithmetic::Fused(rule) => self.execute_fragments(&rule, issued, shared, read),
+            _ => self.execute_elements(issued, shared, read),
+        }
+    }
+
+    /// With core matrices: 16 bytes of memory are a line of one, and a register of A is one.
+    fn execute_fragments(
+        &self,
+        rule: &Rule,
+        issued: &Issued,
+        shared: &[u8],
+        read: impl Fn(Source) -> Values,
+    ) -> Vec<Values> {
+        let words = |source: Source| read(source).map(|value| value as u32);
+        let mut left = match (&self.left, &issued.left) {
+            (Left::Registers(sources, _), _) => sources.iter().map(|source| words(*source)).collect(),
+            (Left::Shared(_), tile) => tile.as_ref().map_or(vec![], |tile| tile.cores(shared)),
+        };
+        if let (Left::Shared(_), [_, second, third, _]) = (&self.left, left.as_mut_slice()) {
+            std::mem::swap(second, third); // Both halves of the rows for each step of depth.
+        }
+        let mut right = issued.right.cores(shared);
+        for (cores, sign) in [&mut left, &mut right].into_iter().zip(self.signs).filter(|(_, sign)| *sign != 0) {
+            let signs = (0..32).step_by(self.bits as usize).fold(0, |signs, at| signs | sign << at);
+            cores.iter_mut().flatten().for_each(|word| *word ^= signs);
+        }
+        let old = |register: &Option<RegisterId>| match register {
+            Some(register) if issued.accumulate => words(Source::Register(*register)),
+            _ => [0; 32],
+        };
+        let c: Vec<Register> = self.destinations.iter().map(old).collect();
+        let halves = self.accumulator.bits == 16;
+        let mut c = if halves { unpack(&c) } else { c };
+        with_multiplier(Precision::default(), |multiplier| {
+            multiplier.load_right(rule.operand, self.shape.columns / 8, &right);
+            multiplier.load_left(rule.operand, &left);
+            multiplier.multiply(rule, &mut c);
+        });
+        let c = if halves { pack(&c) } else { c };
+        c.into_iter().map(|register| register.map(u64::from)).collect()
+    }
+
+    fn execute_elements(&self, issued: &Issued, shared: &[u8], read: impl Fn(Source) -> Values) -> Vec<Values> {
         let mut a = match (&self.left, &issued.left) {
             (Left::Registers(sources, layout), _) => layout.collect(|at| read(sources[at]), |bits| bits as u32),
             (Left::Shared(_), tile) => tile.as_ref().map_or(vec![], |tile| tile.elements(shared, self.bits)),

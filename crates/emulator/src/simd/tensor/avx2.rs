@@ -69,6 +69,7 @@ impl Vectors for Avx2 {
         equal(a: Integers, b: Integers) -> Mask = _mm256_cmpeq_epi32(a, b);
         both(a: Mask, b: Mask) -> Mask = _mm256_and_si256(a, b);
         either(a: Mask, b: Mask) -> Mask = _mm256_or_si256(a, b);
+        without(a: Mask, b: Mask) -> Mask = _mm256_andnot_si256(b, a);
         select(mask: Mask, a: Integers, b: Integers) -> Integers = _mm256_blendv_epi8(b, a, mask);
     }
 

@@ -1,7 +1,7 @@
 //! AVX-512 with the extensions that every processor since Skylake-X and Zen 4 has.
 
 use super::Register;
-use super::operand::{self, LeftStep, NO_EXPONENT, RightStep, SPECIAL};
+use super::operand::{self, LeftStep, NO_EXPONENT, RightSteps, SPECIAL};
 use super::vectors::Vectors;
 use crate::numerics::format::Format;
 use std::arch::x86_64::*;
@@ -77,6 +77,11 @@ impl Vectors for Avx512 {
     }
 
     #[inline(always)]
+    fn without(self, a: __mmask16, b: __mmask16) -> __mmask16 {
+        a & !b
+    }
+
+    #[inline(always)]
     fn lanes(self, mask: __mmask16) -> u32 {
         mask.into()
     }
@@ -133,20 +138,20 @@ impl Vectors for Avx512 {
     }
 
     #[inline(always)]
-    fn load_left(self, format: Format, core: &Register, half: usize, step: &mut [LeftStep]) {
+    fn load_left<const EXPONENTS: bool>(self, format: Format, core: &Register, half: usize, steps: &mut [LeftStep]) {
         match format {
-            Format::F16 => self.spread_left::<false>(core, half, step),
-            Format::BF16 => self.spread_left::<true>(core, half, step),
-            other => operand::spread_left(other, core, half, step),
+            Format::F16 => self.spread_left::<false, EXPONENTS>(core, half, steps),
+            Format::BF16 => self.spread_left::<true, EXPONENTS>(core, half, steps),
+            other => operand::spread_left::<EXPONENTS>(other, core, half, steps),
         }
     }
 
     #[inline(always)]
-    fn load_right(self, format: Format, core: &Register, step: &mut [RightStep]) {
+    fn load_right<const EXPONENTS: bool>(self, format: Format, core: &Register, steps: RightSteps) {
         match format {
-            Format::F16 => self.spread_right::<false>(core, step),
-            Format::BF16 => self.spread_right::<true>(core, step),
-            other => operand::spread_right(other, core, step),
+            Format::F16 => self.spread_right::<false, EXPONENTS>(core, steps),
+            Format::BF16 => self.spread_right::<true, EXPONENTS>(core, steps),
+            other => operand::spread_right::<EXPONENTS>(other, core, steps),
         }
     }
 
@@ -251,35 +256,43 @@ fn widen_brain(bits: __m256i) -> __m512 {
 
 impl Avx512 {
     #[inline(always)]
-    fn spread_left<const BRAIN: bool>(self, core: &Register, half: usize, step: &mut [LeftStep]) {
+    fn spread_left<const BRAIN: bool, const EXPONENTS: bool>(
+        self,
+        core: &Register,
+        half: usize,
+        steps: &mut [LeftStep],
+    ) {
         let bits = Core::load(self, core);
         let exponents = bits.exponents::<BRAIN>();
-        for (step, indices) in step.iter_mut().zip(&ROWS) {
+        for (step, indices) in steps.iter_mut().zip(&ROWS) {
             let [low, high] = values::<BRAIN>(bits.pick(indices));
             // SAFETY: `self` proves that the processor has the instructions; the arrays have the size of the vectors.
             unsafe {
                 _mm512_storeu_ps(step.values[half][0].as_mut_ptr(), low);
                 _mm512_storeu_ps(step.values[half][1].as_mut_ptr(), high);
-                _mm512_storeu_si512(step.exponents[half].as_mut_ptr().cast(), exponents.pick(indices));
+                if EXPONENTS {
+                    _mm512_storeu_si512(step.exponents[half].as_mut_ptr().cast(), exponents.pick(indices));
+                }
             }
         }
     }
 
     #[inline(always)]
-    fn spread_right<const BRAIN: bool>(self, core: &Register, step: &mut [RightStep]) {
+    fn spread_right<const BRAIN: bool, const EXPONENTS: bool>(self, core: &Register, steps: RightSteps) {
         let bits = Core::load(self, core);
         let exponents = bits.exponents::<BRAIN>();
-        for (steps, indices) in step.as_chunks_mut::<4>().0.iter_mut().zip(&COLUMNS) {
-            let (mut floats, mut shorts) = ([[[0f32; 4]; 2]; 4], [[[0i16; 4]; 2]; 4]);
+        let (values_to, _) = steps.values.as_chunks_mut::<4>();
+        let (exponents_to, _) = steps.exponents.as_chunks_mut::<4>();
+        for ((to, exponents_to), indices) in values_to.iter_mut().zip(exponents_to).zip(&COLUMNS) {
             let [low, high] = values::<BRAIN>(bits.pick(indices));
-            // SAFETY: `self` proves that the processor has the instructions; the arrays have the size of the vectors.
+            // SAFETY: `self` proves that the processor has the instructions; the arrays have the size of two vectors of
+            // numbers and of one of exponents.
             unsafe {
-                _mm512_storeu_ps(floats[..2].as_mut_ptr().cast(), low);
-                _mm512_storeu_ps(floats[2..].as_mut_ptr().cast(), high);
-                _mm512_storeu_si512(shorts.as_mut_ptr().cast(), exponents.pick(indices));
-            }
-            for (step, (values, exponents)) in steps.iter_mut().zip(floats.into_iter().zip(shorts)) {
-                *step = RightStep { values, exponents };
+                _mm512_storeu_ps(to.as_mut_ptr().cast(), low);
+                _mm512_storeu_ps(to.as_mut_ptr().cast::<f32>().add(16), high);
+                if EXPONENTS {
+                    _mm512_storeu_si512(exponents_to.as_mut_ptr().cast(), exponents.pick(indices));
+                }
             }
         }
     }

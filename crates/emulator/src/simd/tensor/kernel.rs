@@ -88,6 +88,13 @@ impl<'a> Place<'a> {
         runs
     }
 
+    /// Values of A, each four times.
+    #[inline(always)]
+    fn rows<V: Vectors>(self, v: V, depth: usize) -> [V::Floats; 2] {
+        let [low, high] = &self.left.0[depth].values[self.half];
+        [v.floats(low), v.floats(high)]
+    }
+
     #[inline(always)]
     fn register(self, index: usize) -> usize {
         let run = self.first + index;
@@ -105,18 +112,33 @@ pub fn exact<V: Vectors>(
     c: &mut [Register],
     rest: &mut [u32],
 ) {
+    match parameters.halves {
+        true => exact_into::<V, true>(v, parameters, left, right, c, rest),
+        false => exact_into::<V, false>(v, parameters, left, right, c, rest),
+    }
+}
+
+#[inline(always)]
+fn exact_into<V: Vectors, const HALVES: bool>(
+    v: V,
+    parameters: &Parameters,
+    left: &Left,
+    right: &[Right],
+    c: &mut [Register],
+    rest: &mut [u32],
+) {
     for half in 0..2 {
         let mut first = 0;
         while first < 2 * right.len() {
             let place = Place { left, right, half, first };
             if V::EXACT_AT_ONCE == 4 && first + 4 <= 2 * right.len() {
-                exact_at::<V, 4>(v, parameters, place, c, rest);
+                exact_at::<V, HALVES, 4>(v, parameters, place, c, rest);
                 first += 4;
             } else if V::EXACT_AT_ONCE >= 2 {
-                exact_at::<V, 2>(v, parameters, place, c, rest);
+                exact_at::<V, HALVES, 2>(v, parameters, place, c, rest);
                 first += 2;
             } else {
-                exact_at::<V, 1>(v, parameters, place, c, rest);
+                exact_at::<V, HALVES, 1>(v, parameters, place, c, rest);
                 first += 1;
             }
         }
@@ -124,33 +146,66 @@ pub fn exact<V: Vectors>(
 }
 
 #[inline(always)]
-fn exact_at<V: Vectors, const COUNT: usize>(
+fn exact_at<V: Vectors, const HALVES: bool, const COUNT: usize>(
     v: V,
     parameters: &Parameters,
     place: Place,
     c: &mut [Register],
     rest: &mut [u32],
 ) {
-    let of_products = largest_exponents::<V, COUNT>(v, parameters, place);
-    let mut terms = [[Alignment::new(v, parameters, v.splat(0), v.splat(0)); 2]; COUNT];
+    let mut largest = largest_exponents::<V, COUNT>(v, parameters, place);
+    let mut scales = [[v.of_bits(v.splat(0)); 2]; COUNT];
     for run in 0..COUNT {
         let (c, _) = c[place.register(run)].as_chunks::<16>();
         for part in 0..2 {
-            terms[run][part] = Alignment::new(v, parameters, v.integers(&c[part]), of_products[run][part]);
+            let c = accumulators::<V, HALVES>(v, &c[part]);
+            largest[run][part] = v.larger(largest[run][part], exponents_of(v, parameters, c));
+            let units = v.subtract(v.splat(BIAS + parameters.aligned_bits), largest[run][part]);
+            scales[run][part] = v.of_bits(v.shift_left(units));
         }
     }
-    let sums = aligned_sums::<V, COUNT>(v, parameters, place, &terms);
+    let sums = aligned_sums::<V, COUNT>(v, parameters, place, &scales);
     for run in 0..COUNT {
         let register = place.register(run);
         let (c, _) = c[register].as_chunks_mut::<16>();
-        let mut left_alone = 0;
+        rest[register] = 0;
         for part in 0..2 {
-            let (result, lanes) = terms[run][part].finish(v, parameters, sums[run][part]);
-            v.store(result, &mut c[part]);
-            left_alone |= lanes << (16 * part);
+            let aligned = Aligned {
+                c: accumulators::<V, HALVES>(v, &c[part]),
+                largest: largest[run][part],
+                scale: scales[run][part],
+                sum: sums[run][part],
+            };
+            let (result, unusual) = aligned.result::<HALVES>(v, parameters);
+            if v.lanes(unusual) == 0 {
+                v.store(result, &mut c[part]);
+                continue;
+            }
+            let products =
+                largest_exponents::<V, 1>(v, parameters, Place { first: place.first + run, ..place })[0][part];
+            let old = v.integers(&c[part]);
+            let (result, left_alone) = aligned.unusual::<HALVES>(v, parameters, products, result, unusual);
+            v.store(v.select(left_alone, old, result), &mut c[part]);
+            rest[register] |= v.lanes(left_alone) << (16 * part);
         }
-        rest[register] = left_alone;
     }
+}
+
+/// As f32.
+#[inline(always)]
+fn accumulators<V: Vectors, const HALVES: bool>(v: V, c: &[u32; 16]) -> V::Integers {
+    let c = v.integers(c);
+    if HALVES { v.bits(v.of_halves(c)) } else { c }
+}
+
+/// Of accumulators, and at least the floor.
+#[inline(always)]
+fn exponents_of<V: Vectors>(v: V, parameters: &Parameters, c: V::Integers) -> V::Integers {
+    let magnitude = v.and(c, v.splat(MAGNITUDE));
+    let field = v.larger(v.shift_right(magnitude), v.splat(parameters.smallest_field));
+    let floor = v.splat(parameters.floor);
+    // The floor lies below the exponent of every number but zero.
+    v.select(v.equal(magnitude, v.splat(0)), floor, v.subtract(field, v.splat(BIAS)))
 }
 
 /// Of the products.
@@ -166,7 +221,7 @@ fn largest_exponents<V: Vectors, const COUNT: usize>(
         let left = v.shorts(&place.left.0[depth].exponents[place.half]);
         for run in 0..COUNT {
             let (right, parity) = runs[run];
-            let right = v.shorts_of_four(&right.0[depth].exponents[parity]);
+            let right = v.shorts_of_four(&right.exponents[depth][parity]);
             largest[run] = v.larger_shorts(largest[run], v.add_shorts(left, right));
         }
     }
@@ -183,18 +238,17 @@ fn aligned_sums<V: Vectors, const COUNT: usize>(
     v: V,
     parameters: &Parameters,
     place: Place,
-    terms: &[[Alignment<V>; 2]; COUNT],
+    scales: &[[V::Floats; 2]; COUNT],
 ) -> [[V::Integers; 2]; COUNT] {
     let mut sums = [[v.splat(0); 2]; COUNT];
     let runs = place.runs::<COUNT>();
     for depth in parameters.first..parameters.end.min(LONGEST) {
-        let [low, high] = &place.left.0[depth].values[place.half];
-        let left = [v.floats(low), v.floats(high)];
+        let left = place.rows(v, depth);
         for run in 0..COUNT {
             let (right, parity) = runs[run];
-            let right = v.floats_of_four(&right.0[depth].values[parity]);
+            let right = v.floats_of_four(&right.values[depth][parity]);
             for part in 0..2 {
-                let product = v.multiply(v.multiply(left[part], right), terms[run][part].scale);
+                let product = v.multiply(v.multiply(left[part], right), scales[run][part]);
                 sums[run][part] = v.add(sums[run][part], v.truncate(product));
             }
         }
@@ -202,79 +256,91 @@ fn aligned_sums<V: Vectors, const COUNT: usize>(
     sums
 }
 
-/// Accumulators, and the unit that they and their products are aligned to.
-struct Alignment<V: Vectors> {
-    c: V::Integers,
+/// Accumulators and sums of products, in the same units.
+struct Aligned<V: Vectors> {
     /// As f32.
-    wide: V::Integers,
-    of_products: V::Integers,
+    c: V::Integers,
     largest: V::Integers,
     /// Units in one.
     scale: V::Floats,
+    sum: V::Integers,
 }
 
-impl<V: Vectors> Clone for Alignment<V> {
+impl<V: Vectors> Aligned<V> {
+    /// The results, and the lanes where these may be wrong.
     #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<V: Vectors> Copy for Alignment<V> {}
-
-impl<V: Vectors> Alignment<V> {
-    #[inline(always)]
-    fn new(v: V, parameters: &Parameters, c: V::Integers, of_products: V::Integers) -> Alignment<V> {
-        let wide = if parameters.halves { v.bits(v.of_halves(c)) } else { c };
-        let magnitude = v.and(wide, v.splat(MAGNITUDE));
-        let field = v.larger(v.shift_right(magnitude), v.splat(parameters.smallest_field));
-        let exponent = v.subtract(field, v.splat(BIAS));
-        let exponent = v.select(v.equal(magnitude, v.splat(0)), v.splat(NO_EXPONENT.into()), exponent);
-        let largest = v.larger(v.larger(of_products, exponent), v.splat(parameters.floor));
-        let scale = v.of_bits(v.shift_left(v.subtract(v.splat(BIAS + parameters.aligned_bits), largest)));
-        Alignment { c, wide, of_products, largest, scale }
-    }
-
-    /// The results from the sums of the products, and the lanes that keep their accumulator instead.
-    #[inline(always)]
-    fn finish(self, v: V, parameters: &Parameters, sum: V::Integers) -> (V::Integers, u32) {
-        let c = v.truncate(v.multiply(v.of_bits(self.wide), self.scale));
-        let total = v.add(sum, c);
-        let zero = v.splat(0);
-        let overflow = v.and(v.exclusive_or(sum, total), v.exclusive_or(c, total));
-        let small = v.greater(v.splat(SMALLEST_EXPONENT), self.largest);
-        let products = v.greater(self.of_products, v.splat(ALL_ZERO));
+    fn result<const HALVES: bool>(&self, v: V, parameters: &Parameters) -> (V::Integers, V::Mask) {
+        let c = v.truncate(v.multiply(v.of_bits(self.c), self.scale));
+        let total = v.add(self.sum, c);
+        let overflow = v.and(v.exclusive_or(self.sum, total), v.exclusive_or(c, total));
+        let overflow = v.greater(v.splat(0), overflow);
         let large = v.greater(self.largest, v.splat(LARGEST_EXPONENT));
-        let rest = v.either(v.either(large, v.greater(zero, overflow)), v.both(small, products));
+        let unusual = v.either(v.either(large, overflow), self.small(v));
         let unit = v.of_bits(v.shift_left(v.add(self.largest, v.splat(BIAS - parameters.aligned_bits))));
-        let value = v.bits(v.multiply(v.toward_zero(total), unit));
-        let result = v.and(v.select(small, self.wide, value), v.splat(parameters.kept));
-        let result = if parameters.halves { self.nearest_halves(v, total, result) } else { result };
-        let magnitude = v.and(result, v.splat(if parameters.halves { 0x7fff } else { MAGNITUDE }));
-        let result = v.select(v.equal(magnitude, zero), zero, result);
-        (v.select(rest, self.c, result), v.lanes(rest))
+        let truncated = v.toward_zero(total);
+        let result = v.and(v.bits(v.multiply(truncated, unit)), v.splat(parameters.kept));
+        if !HALVES {
+            return (result, unusual);
+        }
+        // Where bits were lost the last one is set, so that the rest is not taken for a tie.
+        let exact = v.equal(v.truncate(truncated), total);
+        let halves = v.to_halves(v.of_bits(v.select(exact, result, v.or(result, v.splat(1)))));
+        let zero = v.equal(v.and(halves, v.splat(0x7fff)), v.splat(0));
+        (v.select(zero, v.splat(0), halves), unusual)
     }
 
-    /// Of a truncated f32: its last bit is set where bits were lost, so that it is not taken for a tie.
     #[inline(always)]
-    fn nearest_halves(self, v: V, total: V::Integers, truncated: V::Integers) -> V::Integers {
-        let exact = v.equal(v.truncate(v.toward_zero(total)), total);
-        v.to_halves(v.of_bits(v.select(exact, truncated, v.or(truncated, v.splat(1)))))
+    fn small(&self, v: V) -> V::Mask {
+        v.greater(v.splat(SMALLEST_EXPONENT), self.largest)
+    }
+
+    /// The results once more, and the lanes to leave alone. The largest exponents of the `products` tell whether all are zero.
+    #[inline(always)]
+    fn unusual<const HALVES: bool>(
+        &self,
+        v: V,
+        parameters: &Parameters,
+        products: V::Integers,
+        result: V::Integers,
+        unusual: V::Mask,
+    ) -> (V::Integers, V::Mask) {
+        if HALVES {
+            return (result, unusual); // Their floor is above what is too small.
+        }
+        let kept = v.both(self.small(v), v.greater(v.splat(ALL_ZERO), products));
+        let c = v.and(self.c, v.splat(parameters.kept));
+        let zero = v.equal(v.and(c, v.splat(MAGNITUDE)), v.splat(0));
+        let c = v.select(zero, v.splat(0), c);
+        (v.select(kept, c, result), v.without(unusual, kept))
     }
 }
 
 /// `c += a * b` by chains of fused multiply-adds of f32.
 #[inline(always)]
 pub fn fused<V: Vectors>(v: V, parameters: &Parameters, left: &Left, right: &[Right], c: &mut [Register]) {
+    match parameters.halves {
+        true => fused_into::<V, true>(v, parameters, left, right, c),
+        false => fused_into::<V, false>(v, parameters, left, right, c),
+    }
+}
+
+#[inline(always)]
+fn fused_into<V: Vectors, const HALVES: bool>(
+    v: V,
+    parameters: &Parameters,
+    left: &Left,
+    right: &[Right],
+    c: &mut [Register],
+) {
     for half in 0..2 {
         let mut first = 0;
         while first < 2 * right.len() {
             let place = Place { left, right, half, first };
             if V::FUSED_AT_ONCE == 4 && first + 4 <= 2 * right.len() {
-                fused_at::<V, 4>(v, parameters, place, c);
+                fused_at::<V, HALVES, 4>(v, parameters, place, c);
                 first += 4;
             } else {
-                fused_at::<V, 2>(v, parameters, place, c);
+                fused_at::<V, HALVES, 2>(v, parameters, place, c);
                 first += 2;
             }
         }
@@ -282,22 +348,25 @@ pub fn fused<V: Vectors>(v: V, parameters: &Parameters, left: &Left, right: &[Ri
 }
 
 #[inline(always)]
-fn fused_at<V: Vectors, const COUNT: usize>(v: V, parameters: &Parameters, place: Place, c: &mut [Register]) {
+fn fused_at<V: Vectors, const HALVES: bool, const COUNT: usize>(
+    v: V,
+    parameters: &Parameters,
+    place: Place,
+    c: &mut [Register],
+) {
     let mut sums = [[v.of_bits(v.splat(0)); 2]; COUNT];
     for run in 0..COUNT {
         let (c, _) = c[place.register(run)].as_chunks::<16>();
         for part in 0..2 {
-            let c = v.integers(&c[part]);
-            sums[run][part] = if parameters.halves { v.of_halves(c) } else { v.of_bits(c) };
+            sums[run][part] = v.of_bits(accumulators::<V, HALVES>(v, &c[part]));
         }
     }
     let runs = place.runs::<COUNT>();
     for depth in parameters.first..parameters.end.min(LONGEST) {
-        let [low, high] = &place.left.0[depth].values[place.half];
-        let left = [v.floats(low), v.floats(high)];
+        let left = place.rows(v, depth);
         for run in 0..COUNT {
             let (right, parity) = runs[run];
-            let right = v.floats_of_four(&right.0[depth].values[parity]);
+            let right = v.floats_of_four(&right.values[depth][parity]);
             for part in 0..2 {
                 sums[run][part] = v.fused(left[part], right, sums[run][part]);
             }
@@ -307,7 +376,7 @@ fn fused_at<V: Vectors, const COUNT: usize>(v: V, parameters: &Parameters, place
         let (c, _) = c[place.register(run)].as_chunks_mut::<16>();
         for part in 0..2 {
             let sum = sums[run][part];
-            let (bits, nan) = if parameters.halves { (v.to_halves(sum), 0x7fff) } else { (v.bits(sum), MAGNITUDE) };
+            let (bits, nan) = if HALVES { (v.to_halves(sum), 0x7fff) } else { (v.bits(sum), MAGNITUDE) };
             v.store(v.select(v.not_a_number(sum), v.splat(nan), bits), &mut c[part]);
         }
     }

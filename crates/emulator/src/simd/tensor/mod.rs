@@ -88,8 +88,11 @@ impl Level {
         }
     }
 
-    compiled!(load_left(format: Format, cores: &[Register], left: &mut Left) = operand::load_left);
-    compiled!(load_right(format: Format, cores: &[Register], right: &mut [Right]) = operand::load_right);
+    compiled!(load_left(format: Format, cores: &[Register], left: &mut Left) = operand::load_left::<_, true>);
+    compiled!(load_right(format: Format, cores: &[Register], right: &mut [Right]) = operand::load_right::<_, true>);
+    compiled!(load_left_values(format: Format, cores: &[Register], left: &mut Left) = operand::load_left::<_, false>);
+    compiled!(load_right_values(format: Format, cores: &[Register], right: &mut [Right])
+        = operand::load_right::<_, false>);
     compiled!(transpose(core: &Register) -> Register = Vectors::transpose);
     compiled!(exact(parameters: &Parameters, left: &Left, right: &[Right], c: &mut [Register], rest: &mut [u32])
         = kernel::exact);

@@ -26,20 +26,22 @@ pub struct LeftStep {
     pub exponents: [[i16; 32]; 2],
 }
 
-/// One depth of 8 columns of B: the even ones, then the odd ones.
-#[derive(Clone, Copy)]
-#[repr(C, align(16))]
-pub struct RightStep {
-    pub values: [[f32; 4]; 2],
-    pub exponents: [[i16; 4]; 2],
-}
-
 /// 16 rows of A.
 pub struct Left(pub [LeftStep; LONGEST]);
 
-/// 8 columns of B.
+/// 8 columns of B, depth by depth: the even ones, then the odd ones.
 #[derive(Clone)]
-pub struct Right(pub [RightStep; LONGEST]);
+#[repr(C, align(64))]
+pub struct Right {
+    pub values: [[[f32; 4]; 2]; LONGEST],
+    pub exponents: [[[i16; 4]; 2]; LONGEST],
+}
+
+/// Some depths of it.
+pub struct RightSteps<'a> {
+    pub values: &'a mut [[[f32; 4]; 2]],
+    pub exponents: &'a mut [[[i16; 4]; 2]],
+}
 
 impl Default for Left {
     fn default() -> Left {
@@ -49,7 +51,7 @@ impl Default for Left {
 
 impl Default for Right {
     fn default() -> Right {
-        Right([RightStep { values: [[0.0; 4]; 2], exponents: [[0; 4]; 2] }; LONGEST])
+        Right { values: [[[0.0; 4]; 2]; LONGEST], exponents: [[[0; 4]; 2]; LONGEST] }
     }
 }
 
@@ -61,7 +63,7 @@ impl Left {
 
 impl Right {
     pub fn value(&self, column: usize, depth: usize) -> f32 {
-        self.0[depth].values[column % 2][column / 2]
+        self.values[depth][column % 2][column / 2]
     }
 }
 
@@ -72,36 +74,42 @@ pub fn elements(format: Format) -> usize {
 
 /// Core matrices of A: for each 16 bytes of depth, rows 0 to 7 and rows 8 to 15.
 #[inline(always)]
-pub fn load_left<V: Vectors>(v: V, format: Format, cores: &[Register], left: &mut Left) {
-    for (cores, step) in cores.as_chunks::<2>().0.iter().zip(left.0.chunks_exact_mut(elements(format))) {
-        v.load_left(format, &cores[0], 0, step);
-        v.load_left(format, &cores[1], 1, step);
+pub fn load_left<V: Vectors, const EXPONENTS: bool>(v: V, format: Format, cores: &[Register], left: &mut Left) {
+    for (cores, steps) in cores.as_chunks::<2>().0.iter().zip(left.0.chunks_exact_mut(elements(format))) {
+        v.load_left::<EXPONENTS>(format, &cores[0], 0, steps);
+        v.load_left::<EXPONENTS>(format, &cores[1], 1, steps);
     }
 }
 
 /// Core matrices of B: for each 8 columns, its depths.
 #[inline(always)]
-pub fn load_right<V: Vectors>(v: V, format: Format, cores: &[Register], right: &mut [Right]) {
+pub fn load_right<V: Vectors, const EXPONENTS: bool>(v: V, format: Format, cores: &[Register], right: &mut [Right]) {
     for (cores, right) in cores.chunks_exact((cores.len() / right.len()).max(1)).zip(right) {
-        for (core, step) in cores.iter().zip(right.0.chunks_exact_mut(elements(format))) {
-            v.load_right(format, core, step);
+        let values = right.values.chunks_exact_mut(elements(format));
+        let exponents = right.exponents.chunks_exact_mut(elements(format));
+        for (core, (values, exponents)) in cores.iter().zip(values.zip(exponents)) {
+            v.load_right::<EXPONENTS>(format, core, RightSteps { values, exponents });
         }
     }
 }
 
 #[inline(always)]
-pub fn spread_left(format: Format, core: &Register, half: usize, step: &mut [LeftStep]) {
+pub fn spread_left<const EXPONENTS: bool>(format: Format, core: &Register, half: usize, steps: &mut [LeftStep]) {
     decoded(format, core, |line, depth, value, exponent| {
-        step[depth].values[half][line / 4][line % 4 * 4..][..4].fill(value);
-        step[depth].exponents[half][line * 4..][..4].fill(exponent);
+        steps[depth].values[half][line / 4][line % 4 * 4..][..4].fill(value);
+        if EXPONENTS {
+            steps[depth].exponents[half][line * 4..][..4].fill(exponent);
+        }
     });
 }
 
 #[inline(always)]
-pub fn spread_right(format: Format, core: &Register, step: &mut [RightStep]) {
+pub fn spread_right<const EXPONENTS: bool>(format: Format, core: &Register, steps: RightSteps) {
     decoded(format, core, |line, depth, value, exponent| {
-        step[depth].values[line % 2][line / 2] = value;
-        step[depth].exponents[line % 2][line / 2] = exponent;
+        steps.values[depth][line % 2][line / 2] = value;
+        if EXPONENTS {
+            steps.exponents[depth][line % 2][line / 2] = exponent;
+        }
     });
 }
 

@@ -56,6 +56,7 @@ impl Vectors for Portable {
         equal(a: Integers, b: Integers) -> Mask = a == b;
         both(a: Mask, b: Mask) -> Mask = a & b;
         either(a: Mask, b: Mask) -> Mask = a | b;
+        without(a: Mask, b: Mask) -> Mask = a & !b;
         select(mask: Mask, a: Integers, b: Integers) -> Integers = if mask { a } else { b };
     }
 

@@ -1,7 +1,7 @@
 //! The operations that kernels are written in.
 
 use super::Register;
-use super::operand::{self, LeftStep, RightStep};
+use super::operand::{self, LeftStep, RightSteps};
 use crate::numerics::format::Format;
 
 /// 16 lanes of 32 bits, 32 lanes of 16 bits. Integers wrap.
@@ -58,20 +58,21 @@ pub trait Vectors: Copy {
     fn equal(self, a: Self::Integers, b: Self::Integers) -> Self::Mask;
     fn both(self, a: Self::Mask, b: Self::Mask) -> Self::Mask;
     fn either(self, a: Self::Mask, b: Self::Mask) -> Self::Mask;
+    fn without(self, a: Self::Mask, b: Self::Mask) -> Self::Mask;
     fn select(self, mask: Self::Mask, a: Self::Integers, b: Self::Integers) -> Self::Integers;
     /// A bit for each lane.
     fn lanes(self, mask: Self::Mask) -> u32;
 
-    /// Eight rows of A.
+    /// Eight rows of A, with their exponents or without.
     #[inline(always)]
-    fn load_left(self, format: Format, core: &Register, half: usize, step: &mut [LeftStep]) {
-        operand::spread_left(format, core, half, step);
+    fn load_left<const EXPONENTS: bool>(self, format: Format, core: &Register, half: usize, steps: &mut [LeftStep]) {
+        operand::spread_left::<EXPONENTS>(format, core, half, steps);
     }
 
     /// Eight columns of B.
     #[inline(always)]
-    fn load_right(self, format: Format, core: &Register, step: &mut [RightStep]) {
-        operand::spread_right(format, core, step);
+    fn load_right<const EXPONENTS: bool>(self, format: Format, core: &Register, steps: RightSteps) {
+        operand::spread_right::<EXPONENTS>(format, core, steps);
     }
 
     /// Eight lines of eight elements of 16 bits.
