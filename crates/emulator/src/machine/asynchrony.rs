@@ -34,6 +34,8 @@ impl Block<'_, '_> {
             return checks::mbarrier::report_no_barrier(self, by, spot);
         };
         let effect = step(barrier);
+        // Whoever gave up waiting and arrives instead goes on, though the phase stays open.
+        self.timeouts = 0;
         if effect == Effect::TooMany {
             checks::mbarrier::report_too_many(self, by, spot);
         }
