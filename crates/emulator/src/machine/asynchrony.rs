@@ -5,8 +5,9 @@ use crate::async_engines::{Effect, Mbarrier, Number, Operation, Piece, Spot, Tra
 use crate::checks;
 use crate::exec::{Accessed, At, watched_shared};
 
-/// So often in a row everybody's waits may run out without anything happening before nobody is said to go on.
-const PATIENCE: u32 = 4;
+/// So often in a row everybody's waits may run out without anything happening before nobody is said to go on. Kernels
+/// that look a few times and then do without are no deadlock.
+const PATIENCE: u32 = 100;
 
 impl Block<'_, '_> {
     /// `mbarrier.init` by a lane.
