@@ -108,12 +108,13 @@ fn phase_sentence(block: &Block, spot: Spot) -> String {
     let place = block.shared_place(spot.0, spot.1 as u64);
     let Some(barrier) = block.mbarriers.get(&spot) else { return format!("no barrier is initialised at {place}") };
     let arrivals = words::counted(barrier.pending().into(), "arrival");
-    let bytes = match barrier.bytes() {
-        0 => String::new(),
-        some @ 1.. => format!(" and {}", words::bytes(some as u64)),
-        less => format!(", and {} came that nobody announced", words::bytes(less.unsigned_abs())),
+    let needs = match (barrier.pending(), barrier.bytes()) {
+        (_, 0) => arrivals,
+        (0, some @ 1..) => words::bytes(some as u64),
+        (_, some @ 1..) => format!("{arrivals} and {}", words::bytes(some as u64)),
+        (_, less) => format!("{arrivals}, and {} came that nobody announced", words::bytes(less.unsigned_abs())),
     };
-    format!("phase {} of the barrier at {place} still needs {arrivals}{bytes}", barrier.phase())
+    format!("phase {} of the barrier at {place} still needs {needs}", barrier.phase())
 }
 
 /// `range`: the first and the last statement that a warp executed of late.

@@ -5,8 +5,8 @@
 //! lets waiters through too early, or corrupts the count.
 //!
 //! ```ptx
-//! mbarrier.init.shared.b64 [full], 1;       // one arrival completes a phase
-//! mbarrier.arrive.shared.b64 _, [full];     // executed by all 32 lanes
+//! mbarrier.init.shared.b64 [full], 1;                       // one arrival and its bytes complete a phase
+//! mbarrier.arrive.expect_tx.shared.b64 _, [full], 1024;     // executed by all 32 lanes
 //! ```
 //!
 //! Fix: initialise each barrier once, by one thread, with the number of arrivals that each phase gets, and let a barrier

@@ -203,6 +203,11 @@ impl Wait {
     /// Lanes whose phase is open wait, unless the adversary lets the instruction give up.
     fn execute(&self, block: &mut Block, at: At, spots: &[Option<Spot>; 32]) -> Next {
         let until = block.read(at.warp, self.until);
+        each(at, spots, |lane, spot| {
+            if !block.mbarriers.contains_key(&spot) {
+                checks::mbarrier::report_no_barrier(block, (at, lane), spot);
+            }
+        });
         let passed = |lane: &usize| {
             let barrier = spots[*lane].and_then(|spot| block.mbarriers.get(&spot));
             barrier.is_none_or(|barrier| match self.parity {

@@ -5,8 +5,9 @@ use crate::async_engines::{Effect, Mbarrier, Number, Operation, Piece, Spot, Tra
 use crate::checks;
 use crate::exec::{Accessed, At, watched_shared};
 
-/// So often in a row everybody's waits may run out without anything happening before nobody is said to go on.
-const PATIENCE: u32 = 4;
+/// So often in a row everybody's waits may run out without anything happening before nobody is said to go on. Kernels
+/// that look a few times and then do without are no deadlock.
+const PATIENCE: u32 = 100;
 
 impl Block<'_, '_> {
     /// `mbarrier.init` by a lane.
@@ -34,6 +35,8 @@ impl Block<'_, '_> {
             return checks::mbarrier::report_no_barrier(self, by, spot);
         };
         let effect = step(barrier);
+        // Whoever gave up waiting and arrives instead goes on, though the phase stays open.
+        self.timeouts = 0;
         if effect == Effect::TooMany {
             checks::mbarrier::report_too_many(self, by, spot);
         }
@@ -157,5 +160,47 @@ impl Block<'_, '_> {
             Accessed::Shared { block, offset } => self.blocks[block].shared.bytes.write_all(offset, bytes),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Emulator;
+    use launch::backend::{Backend, Options};
+    use launch::{Kernel, Memory};
+
+    /// What the checks say of one thread with a barrier of its own, at `%bar`.
+    fn findings(body: &str) -> Vec<String> {
+        let recipe = "//@ [[launch]]\n//@ grid = [1, 1, 1]\n//@ block = [1, 1, 1]\n//@ args = []\n";
+        let head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry one()\n{\n.reg .b32 %bar, %left;\n\
+                    .reg .b64 %state;\n.reg .pred %p;\n.shared .align 8 .b64 barrier;\nmov.u32 %bar, barrier;\n\
+                    mov.u32 %left, 50;\n";
+        let kernel = Kernel::parse("one.ptx", &format!("{recipe}{head}{body}ret;\n}}\n")).unwrap();
+        let mut loaded = Emulator.load(&kernel).unwrap();
+        let mut memory = Memory::new(loaded.resolved(), 0).unwrap();
+        let run = Emulator.run(&mut loaded, &mut memory, &Options::default()).unwrap();
+        run.findings.into_iter().map(|finding| format!("{}: {}", finding.check, finding.message)).collect()
+    }
+
+    const FIRST: &str = "mbarrier.init.shared.b64 [%bar], 60;\nmbarrier.arrive.shared.b64 %state, [%bar];\n";
+    const AGAIN: &str = "sub.u32 %left, %left, 1;\nsetp.ne.u32 %p, %left, 0;\n@%p bra again;\n";
+
+    #[test]
+    fn whoever_looks_a_while_and_goes_on_is_no_deadlock() {
+        let look = "again:\nmbarrier.test_wait.shared.b64 %p, [%bar], %state;\n";
+        assert_eq!(findings(&format!("{FIRST}{look}{AGAIN}")), [""; 0]);
+    }
+
+    #[test]
+    fn a_phase_that_nobody_completes_is_a_deadlock() {
+        let wait = "again:\nmbarrier.test_wait.shared.b64 %p, [%bar], %state;\n@!%p bra again;\n";
+        let expected = "deadlock: nobody can go on: phase 0 of the barrier at `barrier` still needs 59 arrivals";
+        assert_eq!(findings(&format!("{FIRST}{wait}")), [expected]);
+    }
+
+    #[test]
+    fn waiting_at_no_barrier_is_a_finding() {
+        let wait = "mbarrier.test_wait.parity.shared.b64 %p, [%bar], 0;\n";
+        assert_eq!(findings(wait), ["mbarrier: no barrier is initialised at `barrier`"]);
     }
 }
