@@ -100,7 +100,10 @@ pub fn execute(block: &mut Block, at: At, meeting: &Meeting) -> Next {
         return Next::Following;
     }
     let lane = at.mask.trailing_zeros() as usize;
-    let value = |block: &Block, source| block.read(at.warp, source)[lane] as u32;
+    let value = |block: &Block, source| match source {
+        Source::Constant(value) => value as u32,
+        other => block.read(at.warp, other)[lane] as u32,
+    };
     let id = value(block, meeting.id);
     let threads = meeting.threads.map(|source| value(block, source));
     checks::barrier::watch(block, at, id, threads, meeting.aligned);

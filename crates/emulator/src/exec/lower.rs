@@ -1,8 +1,9 @@
 //! From decoded instructions to whole-warp kernels, for the forms that have one.
 
 use super::{Action, Compute, Lanewise, control, movement};
+use crate::happens_before::Space;
 use crate::machine::{Layout, Place, Source, Step};
-use crate::simd::{Code, Kernel, Operation, Permutation, UNGUARDED, combine};
+use crate::simd::{Code, Kernel, Operation, Permutation, Traffic, UNGUARDED, combine};
 use ptx::RegisterId;
 
 /// A kernel that does what a lanewise function does, and what else it needs to know.
@@ -22,19 +23,21 @@ impl Chosen {
 
 /// Lowers the steps of a program; constants get places in its layout.
 pub fn lower(steps: &[Step], layout: &mut Layout) -> Code {
-    let mut lowering = Lowering { layout, permutations: vec![] };
-    let operations = steps.iter().map(|step| lowering.step(step).unwrap_or(Operation::LEAVE)).collect();
-    let permutations = lowering.permutations;
-    Code::new(operations, permutations, layout)
+    let mut lowering = Lowering { layout, permutations: vec![], traffic: vec![] };
+    let all = steps.iter().zip(0..);
+    let operations = all.map(|(step, site)| lowering.step(step, site).unwrap_or(Operation::LEAVE)).collect();
+    let Lowering { permutations, traffic, .. } = lowering;
+    Code::new(operations, (permutations, traffic), layout)
 }
 
 struct Lowering<'a> {
     layout: &'a mut Layout,
     permutations: Vec<Permutation>,
+    traffic: Vec<Traffic>,
 }
 
 impl Lowering<'_> {
-    fn step(&mut self, step: &Step) -> Option<Operation> {
+    fn step(&mut self, step: &Step, site: u32) -> Option<Operation> {
         let guard = match step.guard {
             Some(guard) => self.predicate(Source::Register(guard.register))?.0 * 2 + u32::from(guard.negated),
             None => UNGUARDED,
@@ -45,7 +48,10 @@ impl Lowering<'_> {
                 Operation { extra: *target, ..Operation::new(Kernel::Branch) }
             }
             Action::Compute(compute) => self.compute(compute)?,
-            Action::Movement(transfer) => self.transfer(transfer)?,
+            Action::Movement(transfer) => match transfer.plain() {
+                Some(plain) => self.memory(&plain, site)?,
+                None => self.transfer(transfer)?,
+            },
             Action::Warp(exchange) => {
                 let (destination, source, permutation) = exchange.permutation()?;
                 self.permutations.push(permutation);
@@ -144,6 +150,47 @@ impl Lowering<'_> {
             return Some(Operation { destination, a: self.wide(sources[0])?, extra, ..Operation::new(kernel) });
         }
         self.place(Chosen::new(kernel), destination.0?, sources)
+    }
+
+    fn memory(&mut self, plain: &movement::Plain, site: u32) -> Option<Operation> {
+        let mut words = vec![];
+        for value in &plain.values {
+            match (*value, plain.element) {
+                (Source::Register(register), _) => words.extend(self.parts(register, plain.element)?),
+                (Source::Constant(value), 8) => {
+                    let low = self.layout.wide_constant(value);
+                    words.extend([low, low + 1]);
+                }
+                (Source::Constant(value), _) => words.push(self.layout.constant(value as u32)),
+                _ => return None,
+            }
+        }
+        let a = match plain.space {
+            Space::Shared => self.narrow(plain.base)?,
+            Space::Global => self.wide(plain.base)?,
+        };
+        words.resize(4, words.first().copied()?);
+        let words = words.try_into().ok()?;
+        self.traffic.push(Traffic { space: plain.space, bytes: plain.bytes, words, offset: plain.offset, site });
+        let extra = self.traffic.len() as u32 - 1;
+        Some(Operation { a, extra, ..Operation::new(if plain.loads { Kernel::Load } else { Kernel::Store }) })
+    }
+
+    /// The words of a register that holds one element.
+    fn parts(&self, register: RegisterId, element: u32) -> Option<Vec<u32>> {
+        match (self.layout.place(register), element) {
+            (Place::Word(place), 1 | 2 | 4) => Some(vec![place]),
+            (Place::Wide(place), 8) => Some(vec![place, place + 1]),
+            _ => None,
+        }
+    }
+
+    /// A source of 32 bits.
+    fn narrow(&mut self, source: Source) -> Option<u32> {
+        match source {
+            Source::Register(register) => self.word_destination(Some(register)),
+            other => self.word(other),
+        }
     }
 
     fn word_destination(&self, register: Option<RegisterId>) -> Option<u32> {

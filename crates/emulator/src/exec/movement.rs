@@ -2,7 +2,7 @@
 
 use super::access::{Access, Accessed};
 use super::{Action, At, Lanewise, Next, fence};
-use crate::happens_before::{Kind, Semantics};
+use crate::happens_before::{Kind, Semantics, Space as Watched};
 use crate::machine::{AddressSource, Block, Decoder, Source, Values, Why, lanes, truncate};
 use crate::memory::{LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, SharedMemory};
 use crate::simd::Kernel;
@@ -67,7 +67,47 @@ pub enum Transfer {
 /// The destinations of a move, of which most have one.
 type Destinations = (Option<RegisterId>, Option<RegisterId>);
 
+/// A weak load or store in one space, of values that need no extension.
+pub struct Plain {
+    pub loads: bool,
+    pub space: Watched,
+    pub base: Source,
+    pub offset: u64,
+    /// Bytes per lane, and of one value.
+    pub bytes: u32,
+    pub element: u32,
+    /// Destinations, as sources name them, or what is stored.
+    pub values: Vec<Source>,
+}
+
 impl Transfer {
+    /// What a whole-warp kernel needs of a plain load or store; none if it is not plain.
+    pub fn plain(&self) -> Option<Plain> {
+        let (loads, access, semantics, address, element) = match self {
+            Transfer::Load { access, semantics, address, element, .. } => (true, access, semantics, address, element),
+            Transfer::Store { access, semantics, address, element, .. } => (false, access, semantics, address, element),
+            _ => return None,
+        };
+        let values = match self {
+            Transfer::Load { destinations, .. } => {
+                destinations.iter().map(|one| one.map(Source::Register)).collect::<Option<Vec<_>>>()?
+            }
+            Transfer::Store { sources, .. } => sources.clone(),
+            _ => return None,
+        };
+        let space = match access.space? {
+            Space::Shared => Watched::Shared,
+            Space::Global | Space::Constant => Watched::Global,
+            _ => return None,
+        };
+        let weak = matches!(access.kind, Kind::Read | Kind::Write) && *semantics == Semantics::default();
+        let extends = loads && element.ty.is_signed() && element.ty.bits() < element.width;
+        let (bytes, size) = (access.bytes, element.ty.bytes());
+        let fits = matches!(bytes, 1 | 2 | 4 | 8 | 16) && (size >= 4 || bytes == size) && element.ty.bits() == size * 8;
+        let (base, offset) = (address.base, address.offset as u64);
+        (weak && fits && !extends).then_some(Plain { loads, space, base, offset, bytes, element: size, values })
+    }
+
     /// What a move between registers writes, and where.
     pub fn moved(&self, read: &dyn Fn(&Source) -> Values) -> Vec<(Option<RegisterId>, Values)> {
         match self {

@@ -12,7 +12,7 @@ use crate::finding::{Actor, Findings, Place};
 use crate::happens_before::{Detector, Lanes};
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::scheduler::Adversary;
-use crate::simd::{Level, Straight};
+use crate::simd::{Level, Straight, View};
 use launch::backend::Engine;
 use std::collections::BTreeMap;
 
@@ -92,22 +92,22 @@ impl Block<'_, '_> {
         if !self.flights.is_empty() {
             self.drift();
         }
-        let mut ready = self.ready();
-        while ready.is_empty() && !self.stopped && self.stir() {
-            ready = self.ready();
+        let mut ready = self.ready().count();
+        while ready == 0 && !self.stopped && self.stir() {
+            ready = self.ready().count();
         }
-        if ready.is_empty() || self.stopped {
+        if ready == 0 || self.stopped {
             return None;
         }
-        let (choice, turn) = self.adversary.choose(ready.len());
-        let (warp, fragment) = ready[choice];
+        let (choice, turn) = self.adversary.choose(ready);
+        let (warp, fragment) = self.ready().nth(choice)?;
         Some((warp, fragment, turn))
     }
 
     /// Warps that can run, with the statement of a fragment that can.
-    fn ready(&self) -> Vec<(usize, usize)> {
+    fn ready(&self) -> impl Iterator<Item = (usize, usize)> {
         let runs = |warp: &Warp| warp.fragments.iter().position(|fragment| fragment.state == State::Ready);
-        self.warps.iter().enumerate().filter_map(|(index, warp)| Some((index, runs(warp)?))).collect()
+        self.warps.iter().enumerate().filter_map(move |(index, warp)| Some((index, runs(warp)?)))
     }
 
     /// Runs one fragment until it waits, splits, or its turn ends.
@@ -134,9 +134,18 @@ impl Block<'_, '_> {
     /// Runs a fragment as far as whole-warp kernels go; returns how many instructions, and whether it has come to where
     /// others wait for it.
     fn run_straight(&mut self, program: &Program, (warp, fragment): (usize, usize), budget: u64) -> (u64, bool) {
+        let rank = self.rank(warp);
+        let memory = View {
+            shared: &mut self.blocks[rank].shared.bytes,
+            rank: rank as u64,
+            global: self.global,
+            warp: warp as u32,
+            detector: self.checks.then_some(&mut self.detector),
+        };
         let warp = &mut self.warps[warp];
         let (mask, next, stop) = (warp.fragments[fragment].mask, warp.fragments[fragment].next, warp.stop(fragment));
-        let mut straight = Straight { code: &program.code, registers: &mut warp.registers, mask, next, stop, budget };
+        let (code, registers) = (&program.code, &mut warp.registers);
+        let mut straight = Straight { code, registers, mask, next, stop, budget, memory };
         let executed = straight.run(self.level);
         let next = straight.next;
         warp.fragments[fragment].next = next;
@@ -185,7 +194,8 @@ impl Block<'_, '_> {
 
     /// The rank of the block that a warp belongs to.
     pub fn rank(&self, warp: usize) -> usize {
-        warp / self.warps_per_block()
+        // Most launches have no clusters, and this is asked often.
+        if self.blocks.len() == 1 { 0 } else { warp / self.warps_per_block() }
     }
 
     pub fn warps_per_block(&self) -> usize {

@@ -6,39 +6,41 @@ mod global;
 mod local;
 mod shared;
 mod variables;
+mod written;
 
 pub use global::{GlobalMemory, Outside};
 pub use local::{LOCAL_WINDOW, LocalMemory, PARAMETER_WINDOW, STACK_BYTES, in_window};
 pub use shared::{SHARED_WINDOW, SharedMemory};
 pub use variables::{Variables, function_at};
+use written::Written;
 
 /// Bytes that remember whether they were written.
 #[derive(Clone, Debug, Default)]
 pub struct Bytes {
     data: Vec<u8>,
-    written: Vec<bool>,
+    written: Written,
 }
 
 impl Bytes {
     pub fn unwritten(size: usize) -> Bytes {
-        Bytes { data: vec![0; size], written: vec![false; size] }
+        Bytes { data: vec![0; size], written: Written::none(size) }
     }
 
     pub fn new(data: Vec<u8>, written: bool) -> Bytes {
-        let written = vec![written; data.len()];
+        let written = if written { Written::all() } else { Written::none(data.len()) };
         Bytes { data, written }
     }
 
     /// Forgets what lies from `size` on.
     pub fn cut(&mut self, size: usize) {
         self.data.truncate(size);
-        self.written.truncate(size);
+        self.written.cut(size);
     }
 
     /// Grows to `size` with bytes that nobody wrote.
     pub fn extend_unwritten(&mut self, size: usize) {
+        self.written.extend(self.data.len(), size);
         self.data.resize(size, 0);
-        self.written.resize(size, false);
     }
 
     pub fn len(&self) -> usize {
@@ -53,13 +55,9 @@ impl Bytes {
         &self.data
     }
 
-    /// Bytes with what is known of them, for the next launch.
-    pub fn written(&self) -> &[bool] {
-        &self.written
-    }
-
-    pub fn into_data(self) -> Vec<u8> {
-        self.data
+    /// The bytes, for whoever marks what it writes.
+    pub fn data_mut(&mut self) -> &mut [u8] {
+        &mut self.data
     }
 
     /// Up to eight bytes, little-endian.
@@ -77,13 +75,16 @@ impl Bytes {
     }
 
     pub fn mark_written(&mut self, offset: usize, bytes: usize) {
-        self.written[offset..offset + bytes].fill(true);
+        self.written.mark(offset, bytes);
+    }
+
+    /// Are all bytes of a range written?
+    pub fn is_written(&self, offset: usize, bytes: usize) -> bool {
+        self.written.covers(offset, bytes)
     }
 
     /// The first bytes of a range that nobody wrote.
     pub fn first_unwritten(&self, offset: usize, bytes: usize) -> Option<Range<usize>> {
-        let end = offset + bytes;
-        let first = (offset..end).find(|byte| !self.written[*byte])?;
-        Some(first..(first..end).find(|byte| self.written[*byte]).unwrap_or(end))
+        self.written.first_gap(offset, bytes)
     }
 }

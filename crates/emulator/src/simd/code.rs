@@ -1,5 +1,6 @@
 //! Instructions as whole-warp kernels take them: every operand a place in the register file, checked once.
 
+use super::memory::Traffic;
 use crate::machine::Layout;
 
 /// Stands for "no guard".
@@ -42,6 +43,8 @@ pub enum Kernel {
     PredicateCopy, PredicateAnd, PredicateOr, PredicateXor, PredicateNot,
     // Lanes of a whole warp.
     Shuffle,
+    // Memory.
+    Load, Store,
 }
 
 /// How operands of a kernel are counted: which fields are chunks, pairs of chunks, or predicates.
@@ -63,6 +66,8 @@ pub enum Shape {
     WideChoice,
     /// `extra` counts permutations.
     Exchange,
+    /// `extra` counts what is in `traffic`; the first operand is an address.
+    Memory,
 }
 
 impl Kernel {
@@ -72,6 +77,7 @@ impl Kernel {
             Kernel::Select => Shape::Choice,
             Kernel::WideSelect => Shape::WideChoice,
             Kernel::Shuffle => Shape::Exchange,
+            Kernel::Load | Kernel::Store => Shape::Memory,
             one if one >= Kernel::PredicateCopy => Shape::Predicates,
             one if one >= Kernel::Equal => Shape::Comparison,
             one if one >= Kernel::WideCopy => Shape::Wide,
@@ -125,15 +131,20 @@ pub struct Permutation {
 pub struct Code {
     operations: Vec<Operation>,
     permutations: Vec<Permutation>,
+    traffic: Vec<Traffic>,
     chunks: usize,
     predicates: usize,
 }
 
 impl Code {
     /// Operations that name places outside the layout are left to the definition.
-    pub fn new(mut operations: Vec<Operation>, permutations: Vec<Permutation>, layout: &Layout) -> Code {
+    pub fn new(
+        mut operations: Vec<Operation>,
+        (permutations, traffic): (Vec<Permutation>, Vec<Traffic>),
+        layout: &Layout,
+    ) -> Code {
         let (chunks, predicates) = layout.sizes();
-        let mut code = Code { operations: vec![], permutations, chunks, predicates };
+        let mut code = Code { operations: vec![], permutations, traffic, chunks, predicates };
         for operation in &mut operations {
             if !code.contains(operation) {
                 *operation = Operation::LEAVE;
@@ -159,6 +170,10 @@ impl Code {
                 Shape::Choice => words(&[destination, a, b]) && bits(&[c]),
                 Shape::WideChoice => pairs(&[destination, a, b]) && bits(&[c]),
                 Shape::Exchange => words(&[destination, a]) && (extra as usize) < self.permutations.len(),
+                Shape::Memory => {
+                    let traffic = self.traffic.get(extra as usize);
+                    pairs(&[a]) && traffic.is_some_and(|one| words(&one.words))
+                }
             }
     }
 
@@ -168,6 +183,10 @@ impl Code {
 
     pub fn permutations(&self) -> &[Permutation] {
         &self.permutations
+    }
+
+    pub fn traffic(&self) -> &[Traffic] {
+        &self.traffic
     }
 
     /// Chunks and predicates of the register files that fit.

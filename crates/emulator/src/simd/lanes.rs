@@ -19,7 +19,7 @@ impl<'a> File<'a> {
     }
 
     #[inline(always)]
-    fn half(&self, place: u32, half: usize) -> Half {
+    pub fn half(&self, place: u32, half: usize) -> Half {
         debug_assert!((place as usize) < self.chunks.len());
         // SAFETY: whoever made the file promised that places are inside; the halves of 32 words are at 0 and 16.
         unsafe { *self.chunks.as_ptr().add(place as usize).cast::<Half>().add(half) }
@@ -48,25 +48,28 @@ impl<'a> File<'a> {
     }
 
     #[inline(always)]
-    pub fn words(&self, place: u32) -> [u32; 32] {
+    pub fn words(&self, place: u32) -> &[u32; 32] {
         debug_assert!((place as usize) < self.chunks.len());
         // SAFETY: as for `half`.
-        unsafe { self.chunks.get_unchecked(place as usize).0 }
+        unsafe { &self.chunks.get_unchecked(place as usize).0 }
     }
 
     /// Writes the lanes of `mask` of one half.
     #[inline(always)]
-    fn write_half(&mut self, place: u32, half: usize, mask: u32, words: Half) {
+    pub fn write_half(&mut self, place: u32, half: usize, mask: u32, words: Half) {
         let words = if mask == u32::MAX { words } else { blend(mask >> (16 * half), words, self.half(place, half)) };
         self.set_half(place, half, words);
     }
 
     #[inline(always)]
-    pub fn write(&mut self, place: u32, mask: u32, words: &[u32; 32]) {
-        for half in 0..2 {
-            let part = std::array::from_fn(|lane| words[16 * half + lane]);
-            self.write_half(place, half, mask, part);
-        }
+    pub fn write(&mut self, place: u32, mask: u32, words: &[Half; 2]) {
+        self.write_half(place, 0, mask, words[0]);
+        self.write_half(place, 1, mask, words[1]);
+    }
+
+    #[inline(always)]
+    pub fn halves(&self, place: u32) -> [Half; 2] {
+        [self.half(place, 0), self.half(place, 1)]
     }
 
     /// `destination = function(a, b, c)` in the lanes of `mask`.
@@ -100,7 +103,11 @@ impl<'a> File<'a> {
                 doubts[lane] |= u32::from(doubt);
             }
         }
-        if doubts.iter().fold(0, |any, one| any | one) != 0 {
+        let mut any = 0;
+        for one in doubts {
+            any |= one;
+        }
+        if any != 0 {
             return false;
         }
         for half in 0..2 {
@@ -127,15 +134,41 @@ impl<'a> File<'a> {
         }
     }
 
+    /// The same in words, where that is shorter: low and high of each operand.
+    #[inline(always)]
+    pub fn map_pairs(
+        &mut self,
+        [destination, a, b, c]: [u32; 4],
+        mask: u32,
+        function: impl Fn([u32; 2], [u32; 2], [u32; 2]) -> [u32; 2],
+    ) {
+        for half in 0..2 {
+            let (x, y, z) = (self.half(a, half), self.half(b, half), self.half(c, half));
+            let (x_high, y_high, z_high) = (self.half(a + 1, half), self.half(b + 1, half), self.half(c + 1, half));
+            let (mut low, mut high) = ([0; 16], [0; 16]);
+            for lane in 0..16 {
+                let pair = function([x[lane], x_high[lane]], [y[lane], y_high[lane]], [z[lane], z_high[lane]]);
+                (low[lane], high[lane]) = (pair[0], pair[1]);
+            }
+            self.write_half(destination, half, mask, low);
+            self.write_half(destination + 1, half, mask, high);
+        }
+    }
+
     /// The lanes where `holds` does.
     #[inline(always)]
     pub fn compare(&self, a: u32, b: u32, holds: impl Fn(u32, u32) -> bool) -> u32 {
         let mut bits = 0;
         for half in 0..2 {
             let (x, y) = (self.half(a, half), self.half(b, half));
-            let mut one = 0u32;
+            // A sum of bits is what the compiler makes a vector of; it takes a mask from it only by chance.
+            let mut chosen = [0u32; 16];
             for lane in 0..16 {
-                one |= u32::from(holds(x[lane], y[lane])) << lane;
+                chosen[lane] = u32::from(holds(x[lane], y[lane])).wrapping_neg() & 1 << lane;
+            }
+            let mut one = 0;
+            for bit in chosen {
+                one |= bit;
             }
             bits |= one << (16 * half);
         }
@@ -144,10 +177,14 @@ impl<'a> File<'a> {
 
     #[inline(always)]
     pub fn compare_wide(&self, a: u32, b: u32, holds: impl Fn(u64, u64) -> bool) -> u32 {
-        let wide = |place: u32, lane: usize| {
-            u64::from(self.chunks[place as usize + 1].0[lane]) << 32 | u64::from(self.chunks[place as usize].0[lane])
-        };
-        (0..32).fold(0, |bits, lane| bits | u32::from(holds(wide(a, lane), wide(b, lane))) << lane)
+        let mut bits = 0;
+        let (a, a_high, b, b_high) = (self.words(a), self.words(a + 1), self.words(b), self.words(b + 1));
+        for lane in 0..32 {
+            let x = u64::from(a_high[lane]) << 32 | u64::from(a[lane]);
+            let y = u64::from(b_high[lane]) << 32 | u64::from(b[lane]);
+            bits |= u32::from(holds(x, y)) << lane;
+        }
+        bits
     }
 }
 

@@ -7,13 +7,16 @@
 
 mod code;
 mod lanes;
+mod memory;
 pub mod tensor;
 #[cfg(test)]
 mod tests;
+mod vector;
 mod warp;
 mod words;
 
 pub use code::{Code, Kernel, Operation, Permutation, UNGUARDED, combine};
+pub use memory::{Traffic, View};
 pub use warp::Straight;
 
 use std::sync::OnceLock;

@@ -3,6 +3,8 @@
 
 use super::code::{Code, Kernel, Operation, UNGUARDED, combine};
 use super::lanes::{File, blend};
+use super::memory::View;
+use super::vector::{exponentials, permute};
 use super::{Level, words};
 use crate::machine::Registers;
 use crate::numerics::special;
@@ -19,6 +21,7 @@ pub struct Straight<'a> {
     pub stop: u32,
     /// Instructions it may run.
     pub budget: u64,
+    pub memory: View<'a>,
 }
 
 impl Straight<'_> {
@@ -28,9 +31,10 @@ impl Straight<'_> {
         assert_eq!((chunks.len(), predicates.len()), self.code.sizes(), "a register file of another program");
         // SAFETY: `Code` has checked its places against these sizes.
         let file = unsafe { File::new(chunks, predicates) };
-        let mut runner = Runner { code: self.code, file, mask: self.mask, next: self.next, stop: self.stop };
+        let Straight { code, mask, next, stop, .. } = *self;
+        let mut runner = Runner { code, file, mask, next, stop, memory: &mut self.memory };
         let executed = match level {
-            Level::Baseline => runner.run(self.budget),
+            Level::Baseline => runner.run::<0>(self.budget),
             // SAFETY: the level is one that this machine has.
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { run_avx2(&mut runner, self.budget) },
@@ -38,7 +42,7 @@ impl Straight<'_> {
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => unsafe { run_avx512(&mut runner, self.budget) },
             #[cfg(not(target_arch = "x86_64"))]
-            _ => runner.run(self.budget),
+            _ => runner.run::<0>(self.budget),
         };
         self.next = runner.next;
         executed
@@ -48,26 +52,27 @@ impl Straight<'_> {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
 fn run_avx2(runner: &mut Runner, budget: u64) -> u64 {
-    runner.run(budget)
+    runner.run::<1>(budget)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
 fn run_avx512(runner: &mut Runner, budget: u64) -> u64 {
-    runner.run(budget)
+    runner.run::<2>(budget)
 }
 
-struct Runner<'a> {
+struct Runner<'a, 'm> {
     code: &'a Code,
+    memory: &'a mut View<'m>,
     file: File<'a>,
     mask: u32,
     next: u32,
     stop: u32,
 }
 
-impl Runner<'_> {
+impl Runner<'_, '_> {
     #[inline(always)]
-    fn run(&mut self, budget: u64) -> u64 {
+    fn run<const LEVEL: u8>(&mut self, budget: u64) -> u64 {
         let operations = self.code.operations();
         let mut executed = 0;
         while executed < budget
@@ -85,7 +90,7 @@ impl Runner<'_> {
                 },
                 _ => {
                     let mask = self.guarded(operation);
-                    if !self.execute(operation, mask) {
+                    if !self.execute::<LEVEL>(operation, mask) {
                         break;
                     }
                     (self.next, executed) = (self.next + 1, executed + 1);
@@ -106,12 +111,13 @@ impl Runner<'_> {
     /// False if the definition must do it.
     #[rustfmt::skip] // One row per kernel.
     #[inline(always)]
-    fn execute(&mut self, operation: &Operation, mask: u32) -> bool {
+    fn execute<const LEVEL: u8>(&mut self, operation: &Operation, mask: u32) -> bool {
         let Operation { kernel, destination, a, b, c, extra, .. } = *operation;
         let places = [destination, a, b, c];
         let file = &mut self.file;
         macro_rules! map { ($function:expr) => { file.map(places, mask, #[inline(always)] $function) } }
         macro_rules! wide { ($function:expr) => { file.map_wide(places, mask, #[inline(always)] $function) } }
+        macro_rules! pairs { ($function:expr) => { file.map_pairs(places, mask, #[inline(always)] $function) } }
         macro_rules! holds { ($function:expr) => {{
             let bits = file.compare(a, b, #[inline(always)] $function);
             set(file, operation, mask, bits)
@@ -188,8 +194,8 @@ impl Runner<'_> {
             Kernel::FloatMaximum => map!(|a, b, _| words::extreme::<true, false, false>(a, b)),
             Kernel::FloatMaximumFlush => map!(|a, b, _| words::extreme::<true, true, false>(a, b)),
             Kernel::FloatMaximumKeep => map!(|a, b, _| words::extreme::<true, false, true>(a, b)),
-            Kernel::Exponential => map!(|a, _, _| words::exponential(a)),
-            Kernel::ExponentialFlush => map!(|a, _, _| words::unit_exponential(a)),
+            Kernel::Exponential => exponentials::<LEVEL, false>(file, places, mask),
+            Kernel::ExponentialFlush => exponentials::<LEVEL, true>(file, places, mask),
             Kernel::Logarithm => each(file, places, mask, special::logarithm),
             Kernel::LogarithmFlush => each(file, places, mask, special::unit_logarithm),
             Kernel::Reciprocal => each(file, places, mask, special::reciprocal),
@@ -212,22 +218,22 @@ impl Runner<'_> {
             Kernel::HalvesAdd => map!(|a, b, _| words::on_halves(a, b, |x, y| x + y)),
             Kernel::HalvesSubtract => map!(|a, b, _| words::on_halves(a, b, |x, y| x - y)),
             Kernel::HalvesMultiply => map!(|a, b, _| words::on_halves(a, b, |x, y| x * y)),
-            Kernel::WideCopy => wide!(|a, _, _| a),
+            Kernel::WideCopy => pairs!(|a, _, _| a),
             Kernel::WideJoin => {
-                let [low, high] = [a, b].map(|place| file.words(place));
+                let (low, high) = (file.halves(a), file.halves(b));
                 file.write(destination, mask, &low);
                 file.write(destination + 1, mask, &high);
             }
             Kernel::WideSplit => {
-                let [low, high] = [a, a + 1].map(|place| file.words(place));
+                let (low, high) = (file.halves(a), file.halves(a + 1));
                 file.write(destination, mask, &low);
                 file.write(extra, mask, &high);
             }
-            Kernel::WideAdd => wide!(|a, b, _| a.wrapping_add(b)),
+            Kernel::WideAdd => pairs!(|a, b, _| words::add_pairs(a, b)),
             Kernel::WideSubtract => wide!(|a, b, _| a.wrapping_sub(b)),
-            Kernel::WideAnd => wide!(|a, b, _| a & b),
-            Kernel::WideOr => wide!(|a, b, _| a | b),
-            Kernel::WideXor => wide!(|a, b, _| a ^ b),
+            Kernel::WideAnd => pairs!(|a, b, _| [a[0] & b[0], a[1] & b[1]]),
+            Kernel::WideOr => pairs!(|a, b, _| [a[0] | b[0], a[1] | b[1]]),
+            Kernel::WideXor => pairs!(|a, b, _| [a[0] ^ b[0], a[1] ^ b[1]]),
             Kernel::WideShiftLeft => wide!(|a, b, _| if (b as u32) < 64 { a << (b as u32) } else { 0 }),
             Kernel::WideShiftRightSigned => wide!(|a, b, _| ((a as i64) >> (b as u32).min(63)) as u64),
             Kernel::WideShiftRightUnsigned => wide!(|a, b, _| if (b as u32) < 64 { a >> (b as u32) } else { 0 }),
@@ -237,16 +243,12 @@ impl Runner<'_> {
                 select(file, operation, mask, 0);
                 select(file, operation, mask, 1);
             }
-            Kernel::WidenSigned => wide!(|a, _, _| i64::from(a as i32) as u64),
-            Kernel::WidenUnsigned => wide!(|a, _, _| a & 0xffff_ffff),
-            Kernel::MultiplyWideSigned => wide!(|a, b, _| (i64::from(a as i32) * i64::from(b as i32)) as u64),
-            Kernel::MultiplyWideUnsigned => wide!(|a, b, _| (a & 0xffff_ffff) * (b & 0xffff_ffff)),
-            Kernel::MultiplyAddWideSigned => {
-                wide!(|a, b, c| ((i64::from(a as i32) * i64::from(b as i32)) as u64).wrapping_add(c));
-            }
-            Kernel::MultiplyAddWideUnsigned => {
-                wide!(|a, b, c| ((a & 0xffff_ffff) * (b & 0xffff_ffff)).wrapping_add(c));
-            }
+            Kernel::WidenSigned => pairs!(|a, _, _| [a[0], (a[0] as i32 >> 31) as u32]),
+            Kernel::WidenUnsigned => pairs!(|a, _, _| [a[0], 0]),
+            Kernel::MultiplyWideSigned => pairs!(|a, b, _| words::product_signed(a[0], b[0])),
+            Kernel::MultiplyWideUnsigned => pairs!(|a, b, _| words::product(a[0], b[0])),
+            Kernel::MultiplyAddWideSigned => pairs!(|a, b, c| words::add_pairs(words::product_signed(a[0], b[0]), c)),
+            Kernel::MultiplyAddWideUnsigned => pairs!(|a, b, c| words::add_pairs(words::product(a[0], b[0]), c)),
             Kernel::Equal => holds!(|a, b| a == b),
             Kernel::LessSigned => holds!(|a, b| (a as i32) < b as i32),
             Kernel::LessOrEqualSigned => holds!(|a, b| a as i32 <= b as i32),
@@ -268,13 +270,16 @@ impl Runner<'_> {
             Kernel::PredicateOr => file.set_predicate(destination, mask, file.predicate(a) | file.predicate(b)),
             Kernel::PredicateXor => file.set_predicate(destination, mask, file.predicate(a) ^ file.predicate(b)),
             Kernel::PredicateNot => file.set_predicate(destination, mask, !file.predicate(a)),
+            Kernel::Load => return self.memory.load(file, &self.code.traffic()[extra as usize], a, mask),
+            Kernel::Store => return self.memory.store(file, &self.code.traffic()[extra as usize], a, mask),
             Kernel::Shuffle => {
                 // Lanes that are not here may come later.
                 if mask != u32::MAX {
                     return false;
                 }
-                let (from, words) = (&self.code.permutations()[extra as usize].from, file.words(a));
-                file.write(destination, mask, &std::array::from_fn(|lane| words[from[lane] as usize & 31]));
+                let from = &self.code.permutations()[extra as usize].from;
+                let words = permute::<LEVEL>(file.words(a), from);
+                file.write(destination, mask, &words);
             }
         }
         true
@@ -296,12 +301,14 @@ fn extend(value: u32, unused: u32, signed: bool) -> u32 {
 /// A function that the compiler does not make vector instructions of: called for each lane that counts.
 #[inline(always)]
 fn each(file: &mut File, [destination, a, ..]: [u32; 4], mask: u32, function: impl Fn(u32) -> u32) {
-    let mut words = file.words(a);
-    for (lane, word) in words.iter_mut().enumerate().filter(|(lane, _)| mask >> lane & 1 == 1) {
-        let _ = lane;
-        *word = function(*word);
+    let words = *file.words(a);
+    let mut results = [[0; 16]; 2];
+    for lane in 0..32 {
+        if mask >> lane & 1 == 1 {
+            results[lane / 16][lane % 16] = function(words[lane]);
+        }
     }
-    file.write(destination, mask, &words);
+    file.write(destination, mask, &results);
 }
 
 /// Negates and combines what a comparison found, and writes it.
@@ -324,12 +331,8 @@ fn set(file: &mut File, operation: &Operation, mask: u32, found: u32) {
 fn select(file: &mut File, operation: &Operation, mask: u32, part: u32) {
     let negated = (operation.extra & combine::NEGATE).wrapping_neg();
     let chosen = file.predicate(operation.c) ^ negated;
-    let [a, b] = [operation.a, operation.b].map(|place| file.words(place + part));
-    let mut result = [0; 32];
     for half in 0..2 {
-        let part = |words: &[u32; 32]| std::array::from_fn(|lane| words[16 * half + lane]);
-        let blended = blend(chosen >> (16 * half), part(&a), part(&b));
-        result[16 * half..16 * half + 16].copy_from_slice(&blended);
+        let (a, b) = (file.half(operation.a + part, half), file.half(operation.b + part, half));
+        file.write_half(operation.destination + part, half, mask, blend(chosen >> (16 * half), a, b));
     }
-    file.write(operation.destination + part, mask, &result);
 }

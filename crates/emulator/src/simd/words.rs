@@ -1,7 +1,6 @@
 //! Frequent functions of 32-bit words, written so that a loop over lanes becomes vector instructions: no branches, no
 //! wide integers. Each is another way to say what the instruction's definition says, and is tested against it.
 
-use crate::numerics::tables::EXPONENTIAL;
 use crate::numerics::{INFINITY, NAN, SIGN, SMALLEST_NORMAL};
 
 const FRACTION: u32 = 0x007f_ffff;
@@ -49,8 +48,8 @@ pub fn multiply<const FLUSH: bool>(a: u32, b: u32) -> (u32, bool) {
 
 #[inline(always)]
 pub fn fused_multiply_add<const FLUSH: bool>(a: u32, b: u32, c: u32) -> (u32, bool) {
-    let [a, b, c] = [a, b, c].map(|bits| float(operand::<FLUSH>(bits)));
-    flushed::<FLUSH>(a.mul_add(b, c))
+    let (a, b, c) = (operand::<FLUSH>(a), operand::<FLUSH>(b), operand::<FLUSH>(c));
+    flushed::<FLUSH>(float(a).mul_add(float(b), float(c)))
 }
 
 #[inline(always)]
@@ -142,18 +141,22 @@ pub fn on_halves(a: u32, b: u32, function: impl Fn(f32, f32) -> f32) -> u32 {
     one(16) << 16 | one(0)
 }
 
-/// `ex2.approx.f32`
+/// `ex2.approx`: below -126 the unit gets half the operand, and its result is squared; with `.ftz` that is zero.
 #[inline(always)]
-pub fn exponential(a: u32) -> u32 {
-    let small = float(a) < -126.0;
-    let scaled = if small { (float(a) * 0.5).to_bits() } else { a };
-    let value = unit_exponential(scaled);
+pub fn scaled_exponent<const FLUSH: bool>(a: u32) -> (u32, bool) {
+    let small = !FLUSH && float(a) < -126.0;
+    (if small { (float(a) * 0.5).to_bits() } else { a }, small)
+}
+
+/// The other end of [`scaled_exponent`].
+#[inline(always)]
+pub fn unscaled(value: u32, small: bool) -> u32 {
     if small { canonical(float(value) * float(value)) } else { value }
 }
 
-/// `ex2.approx.ftz.f32`, in 32 bits.
+/// The fixed-point operand of the unit: its fraction, and its whole part plus the bias of an exponent.
 #[inline(always)]
-pub fn unit_exponential(a: u32) -> u32 {
+pub fn fixed_point(a: u32) -> (u32, i32) {
     let (field, negative) = (a >> 23 & 255, a & SIGN != 0);
     let significand = if field > 0 { a & FRACTION | HIDDEN } else { 0 };
     let (left, right) = (field.wrapping_sub(127).min(31), 127u32.wrapping_sub(field).min(31));
@@ -162,7 +165,13 @@ pub fn unit_exponential(a: u32) -> u32 {
     let complemented = negative & (rest != 0);
     let whole = if negative { -whole } else { whole } - i32::from(complemented);
     let rest = if complemented { !rest & FRACTION } else { rest };
-    let (significand, exponent) = (interpolated(rest), whole + 127);
+    (rest, whole + 127)
+}
+
+/// The unit's result, from the table's significand.
+#[inline(always)]
+pub fn joined_power(a: u32, significand: u32, exponent: i32) -> u32 {
+    let (field, negative) = (a >> 23 & 255, a & SIGN != 0);
     let joined = ((exponent as u32) << 23).wrapping_add(significand - HIDDEN);
     let bits = if (exponent < 0) | (joined < SMALLEST_NORMAL) { 0 } else { joined.min(INFINITY) };
     let beyond = if negative { 0 } else { INFINITY };
@@ -170,13 +179,11 @@ pub fn unit_exponential(a: u32) -> u32 {
     if is_nan(a) { NAN } else { bits }
 }
 
-/// The table's polynomial at a 23-bit fraction: a significand of 24 bits. Products of more than 32 bits are halved, and
+/// The polynomial of a row at a 23-bit fraction: a significand of 24 bits. Products of more than 32 bits are halved, and
 /// their lowest bit is added with the small terms.
 #[inline(always)]
-fn interpolated(fraction: u32) -> u32 {
+pub fn interpolated(fraction: u32, [value, slope, curvature]: [u32; 3]) -> u32 {
     const BIAS: u32 = 0x77e2;
-    let row = &EXPONENTIAL[(fraction >> 17) as usize & 63];
-    let [value, slope, curvature] = [row[0] as u32, row[1] as u32, row[2] as u32];
     let x = fraction & 0x1ffff;
     let large = slope.wrapping_mul(x >> 1);
     let small = slope * (x & 1) + curvature.wrapping_mul(truncated_square(x)) + BIAS + ((value & 3) << 13);
@@ -189,10 +196,27 @@ fn truncated_square(x: u32) -> u32 {
     let mut sum = 0;
     let mut bit = 2;
     while bit < 17 {
-        sum += (x >> (18 - bit)) & (x >> bit & 1).wrapping_neg();
+        sum += if x & 1 << bit != 0 { x >> (18 - bit) } else { 0 };
         bit += 1;
     }
     sum >> 1
+}
+
+/// A sum of 64 bits, in words.
+#[inline(always)]
+pub fn add_pairs(a: [u32; 2], b: [u32; 2]) -> [u32; 2] {
+    let low = a[0].wrapping_add(b[0]);
+    [low, a[1].wrapping_add(b[1]).wrapping_add(u32::from(low < a[0]))]
+}
+
+#[inline(always)]
+pub fn product(a: u32, b: u32) -> [u32; 2] {
+    [a.wrapping_mul(b), (u64::from(a) * u64::from(b) >> 32) as u32]
+}
+
+#[inline(always)]
+pub fn product_signed(a: u32, b: u32) -> [u32; 2] {
+    [a.wrapping_mul(b), (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32]
 }
 
 /// `lop3`: the rows of the table that hold.

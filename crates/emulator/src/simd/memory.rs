@@ -1,0 +1,361 @@
+//! Loads and stores of whole warps: bounds and alignment once per instruction, bytes that lie one behind the other moved
+//! as one. Whatever is not plain is left to the definition, which also words what the checks find.
+
+use super::lanes::File;
+use crate::happens_before::{Detector, Kind, Lanes, Semantics, Site, Space};
+use crate::memory::{Bytes, GlobalMemory};
+
+/// A weak load or store of whole words, or of one value of up to two bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Traffic {
+    pub space: Space,
+    /// Bytes per lane: 1, 2, 4, 8 or 16.
+    pub bytes: u32,
+    /// Where each word comes from or goes to.
+    pub words: [u32; 4],
+    /// Added to the address.
+    pub offset: u64,
+    pub site: u32,
+}
+
+impl Traffic {
+    /// How many of the words count.
+    pub fn count(&self) -> usize {
+        (self.bytes as usize).div_ceil(4)
+    }
+}
+
+/// Memory as one warp sees it.
+pub struct View<'a> {
+    /// Of its block, whose rank in the cluster is `rank`.
+    pub shared: &'a mut Bytes,
+    pub rank: u64,
+    pub global: &'a mut GlobalMemory,
+    pub warp: u32,
+    /// None: nobody looks for races and unwritten bytes.
+    pub detector: Option<&'a mut Detector>,
+}
+
+/// Where the bytes of an instruction lie.
+struct Found {
+    /// None is shared memory.
+    allocation: Option<usize>,
+    /// The address of the first byte, as the detector counts.
+    base: u64,
+    spread: Spread,
+}
+
+/// How lanes lie to each other: offsets from the first byte.
+enum Spread {
+    /// All lanes, one behind the other.
+    Row(u32),
+    /// All lanes at one place.
+    Same(u32),
+    /// Anywhere; lanes that do not take part are where one is that does.
+    Apart([u32; 32]),
+}
+
+impl Spread {
+    #[inline(always)]
+    fn offset(&self, lane: usize, bytes: u32) -> u32 {
+        match self {
+            Spread::Row(offset) => offset + lane as u32 * bytes,
+            Spread::Same(offset) => *offset,
+            Spread::Apart(offsets) => offsets[lane],
+        }
+    }
+}
+
+impl View<'_> {
+    /// False if the definition must do it.
+    #[inline(always)]
+    pub fn load(&mut self, file: &mut File, traffic: &Traffic, address: u32, mask: u32) -> bool {
+        if mask == 0 {
+            return true;
+        }
+        let Some(found) = self.find(file, traffic, address, mask) else { return false };
+        if self.detector.is_some() && !self.is_written(&found, traffic.bytes, mask) {
+            return false;
+        }
+        self.watch(&found, traffic, mask, Kind::Read);
+        let data = self.bytes(&found).data();
+        match (&found.spread, traffic.bytes) {
+            (Spread::Row(offset), 4) => load_row::<1>(file, traffic, data, *offset),
+            (Spread::Row(offset), 8) => load_row::<2>(file, traffic, data, *offset),
+            (Spread::Row(offset), 16) => load_row::<4>(file, traffic, data, *offset),
+            (Spread::Same(offset), 4..) => load_same(file, traffic, data, *offset),
+            (spread, 4) => gather::<4>(file, traffic, data, spread, mask),
+            (spread, 8) => gather::<8>(file, traffic, data, spread, mask),
+            (spread, 16) => gather::<16>(file, traffic, data, spread, mask),
+            (spread, 2) => gather::<2>(file, traffic, data, spread, mask),
+            (spread, _) => gather::<1>(file, traffic, data, spread, mask),
+        }
+        true
+    }
+
+    /// False if the definition must do it.
+    #[inline(always)]
+    pub fn store(&mut self, file: &mut File, traffic: &Traffic, address: u32, mask: u32) -> bool {
+        if mask == 0 {
+            return true;
+        }
+        let Some(found) = self.find(file, traffic, address, mask) else { return false };
+        if self.detector.is_some() {
+            self.watch(&found, traffic, mask, Kind::Write);
+            self.mark_written(&found, traffic.bytes, mask);
+        }
+        let data = match found.allocation {
+            Some(allocation) => self.global.bytes_mut(allocation).data_mut(),
+            None => self.shared.data_mut(),
+        };
+        match (&found.spread, traffic.bytes) {
+            (Spread::Row(offset), 4) => store_row::<1>(file, traffic, data, *offset),
+            (Spread::Row(offset), 8) => store_row::<2>(file, traffic, data, *offset),
+            (Spread::Row(offset), 16) => store_row::<4>(file, traffic, data, *offset),
+            (spread, 4) => scatter::<4>(file, traffic, data, spread, mask),
+            (spread, 8) => scatter::<8>(file, traffic, data, spread, mask),
+            (spread, 16) => scatter::<16>(file, traffic, data, spread, mask),
+            (spread, 2) => scatter::<2>(file, traffic, data, spread, mask),
+            (spread, _) => scatter::<1>(file, traffic, data, spread, mask),
+        }
+        true
+    }
+
+    /// None where an address is outside, unaligned, or the lanes reach several allocations.
+    #[inline(always)]
+    fn find(&self, file: &File, traffic: &Traffic, address: u32, mask: u32) -> Option<Found> {
+        let first = mask.trailing_zeros() as usize;
+        let (allocation, base, length, start) = match traffic.space {
+            // The detector tells the blocks of a cluster apart by their rank.
+            Space::Shared => (None, self.rank << 32, self.shared.len(), 0u64.wrapping_sub(traffic.offset)),
+            Space::Global => {
+                let (low, high) = (file.words(address)[first], file.words(address + 1)[first]);
+                let place = (u64::from(high) << 32 | u64::from(low)).wrapping_add(traffic.offset);
+                let (allocation, offset) = self.global.find(place, u64::from(traffic.bytes)).ok()?;
+                let base = place - offset as u64;
+                (Some(allocation), base, self.global.bytes(allocation).len(), base.wrapping_sub(traffic.offset))
+            }
+        };
+        let (largest, all, spread) = match even(file, traffic, address, mask) {
+            Even::Row if row_fits(file, traffic, address) => {
+                let offset = file.words(address)[0].wrapping_sub(start as u32);
+                (u64::from(offset) + 31 * u64::from(traffic.bytes), offset, Spread::Row(offset))
+            }
+            Even::Same => {
+                let offset = file.words(address)[0].wrapping_sub(start as u32);
+                (offset.into(), offset, Spread::Same(offset))
+            }
+            _ => apart(file, traffic, address, start, mask)?,
+        };
+        let inside = largest + u64::from(traffic.bytes) <= length as u64;
+        let aligned = all & (traffic.bytes - 1) == 0;
+        (inside && aligned).then_some(Found { allocation, base, spread })
+    }
+
+    fn bytes(&self, found: &Found) -> &Bytes {
+        match found.allocation {
+            Some(allocation) => self.global.bytes(allocation),
+            None => self.shared,
+        }
+    }
+
+    #[inline(always)]
+    fn is_written(&self, found: &Found, bytes: u32, mask: u32) -> bool {
+        let (all, each) = (self.bytes(found), bytes as usize);
+        match &found.spread {
+            Spread::Row(offset) => all.is_written(*offset as usize, 32 * each),
+            Spread::Same(offset) => all.is_written(*offset as usize, each),
+            Spread::Apart(offsets) => {
+                (0..32).all(|lane| mask >> lane & 1 == 0 || all.is_written(offsets[lane] as usize, each))
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn mark_written(&mut self, found: &Found, bytes: u32, mask: u32) {
+        let all = match found.allocation {
+            Some(allocation) => self.global.bytes_mut(allocation),
+            None => &mut *self.shared,
+        };
+        match &found.spread {
+            Spread::Row(offset) => all.mark_written(*offset as usize, 32 * bytes as usize),
+            Spread::Same(offset) => all.mark_written(*offset as usize, bytes as usize),
+            Spread::Apart(offsets) => {
+                let lanes = (0..32).filter(|lane| mask >> lane & 1 == 1);
+                lanes.for_each(|lane| all.mark_written(offsets[lane] as usize, bytes as usize));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn watch(&mut self, found: &Found, traffic: &Traffic, mask: u32, kind: Kind) {
+        if let Some(detector) = &mut self.detector {
+            let mut places = [0; 32];
+            for lane in 0..32 {
+                places[lane] = found.base + u64::from(found.spread.offset(lane, traffic.bytes));
+            }
+            let (who, what) = (Lanes { warp: self.warp, mask }, (kind, Semantics::default()));
+            detector.ordered_access(who, Site(traffic.site), what, traffic.space, &places, traffic.bytes);
+        }
+    }
+}
+
+/// What a glance at the addresses tells.
+enum Even {
+    Row,
+    Same,
+    Neither,
+}
+
+/// Do all lanes lie one behind the other, or at one place? Low words are compared, and that high words are equal.
+#[inline(always)]
+fn even(file: &File, traffic: &Traffic, address: u32, mask: u32) -> Even {
+    if mask != u32::MAX {
+        return Even::Neither;
+    }
+    let (known, known_high) = (file.words(address)[0], file.words(address + 1)[0]);
+    let (mut row, mut same, mut high) = ([0; 16], [0; 16], [0; 16]);
+    for half in 0..2 {
+        let words = file.half(address, half);
+        for lane in 0..16 {
+            row[lane] |= words[lane] ^ known.wrapping_add((16 * half + lane) as u32 * traffic.bytes);
+            same[lane] |= words[lane] ^ known;
+        }
+        if traffic.space == Space::Global {
+            let words = file.half(address + 1, half);
+            for lane in 0..16 {
+                high[lane] |= words[lane] ^ known_high;
+            }
+        }
+    }
+    let (mut any_row, mut any_same) = (0, 0);
+    for lane in 0..16 {
+        any_row |= row[lane] | high[lane];
+        any_same |= same[lane] | high[lane];
+    }
+    match (any_row, any_same) {
+        (0, _) if traffic.bytes >= 4 => Even::Row,
+        (_, 0) => Even::Same,
+        _ => Even::Neither,
+    }
+}
+
+/// A row whose low words do not pass 2^32.
+#[inline(always)]
+fn row_fits(file: &File, traffic: &Traffic, address: u32) -> bool {
+    file.words(address)[0].checked_add(32 * traffic.bytes).is_some()
+}
+
+/// Addresses anywhere, seen from `start`: the largest, all bits that occur, and each. None if one that counts lies before
+/// the start, or 4 GiB behind.
+#[inline(always)]
+fn apart(file: &File, traffic: &Traffic, address: u32, start: u64, mask: u32) -> Option<(u64, u32, Spread)> {
+    let (low, high) = (file.words(address), file.words(address + 1));
+    let (start_low, start_high) = (start as u32, (start >> 32) as u32);
+    let (mut offsets, mut far) = ([0; 32], 0);
+    for lane in 0..32 {
+        offsets[lane] = low[lane].wrapping_sub(start_low);
+        let borrow = u32::from(low[lane] < start_low);
+        let counts = u32::from(mask & 1 << lane != 0).wrapping_neg();
+        far |= high[lane].wrapping_sub(start_high).wrapping_sub(borrow) & counts;
+    }
+    if far != 0 && traffic.space == Space::Global {
+        return None;
+    }
+    let known = offsets[mask.trailing_zeros() as usize & 31];
+    let (mut largest, mut all) = (0, 0);
+    for lane in 0..32 {
+        offsets[lane] = if mask & 1 << lane != 0 { offsets[lane] } else { known };
+        largest = offsets[lane].max(largest);
+        all |= offsets[lane];
+    }
+    Some((largest.into(), all, Spread::Apart(offsets)))
+}
+
+#[inline(always)]
+fn word(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+/// `WORDS` words per lane, one lane behind the other.
+#[inline(always)]
+fn load_row<const WORDS: usize>(file: &mut File, traffic: &Traffic, data: &[u8], offset: u32) {
+    let row = &data[offset as usize..offset as usize + 128 * WORDS];
+    for part in 0..WORDS {
+        let mut words = [[0; 16]; 2];
+        for lane in 0..32 {
+            let at = 4 * (lane * WORDS + part);
+            words[lane / 16][lane % 16] = word(&row[at..at + 4]);
+        }
+        file.write(traffic.words[part], u32::MAX, &words);
+    }
+}
+
+#[inline(always)]
+fn store_row<const WORDS: usize>(file: &File, traffic: &Traffic, data: &mut [u8], offset: u32) {
+    let row = &mut data[offset as usize..offset as usize + 128 * WORDS];
+    let mut words = [file.words(traffic.words[0]); WORDS];
+    for part in 1..WORDS {
+        words[part] = file.words(traffic.words[part]);
+    }
+    for lane in 0..32 {
+        for part in 0..WORDS {
+            let at = 4 * (lane * WORDS + part);
+            row[at..at + 4].copy_from_slice(&words[part][lane].to_le_bytes());
+        }
+    }
+}
+
+/// The same words for every lane.
+#[inline(always)]
+fn load_same(file: &mut File, traffic: &Traffic, data: &[u8], offset: u32) {
+    for part in 0..traffic.count() {
+        let at = offset as usize + 4 * part;
+        file.write(traffic.words[part], u32::MAX, &[[word(&data[at..at + 4]); 16]; 2]);
+    }
+}
+
+/// `BYTES` bytes per lane, wherever they lie.
+#[inline(always)]
+fn gather<const BYTES: usize>(file: &mut File, traffic: &Traffic, data: &[u8], spread: &Spread, mask: u32) {
+    let mut words = [[[0; 16]; 2]; 4];
+    for lane in 0..32 {
+        let (half, place) = (lane / 16, lane % 16);
+        let at = spread.offset(lane, BYTES as u32) as usize;
+        let bytes = &data[at..at + BYTES];
+        match BYTES {
+            1 => words[0][half][place] = bytes[0].into(),
+            2 => words[0][half][place] = u16::from_le_bytes([bytes[0], bytes[1]]).into(),
+            _ => {
+                for part in 0..BYTES / 4 {
+                    words[part][half][place] = word(&bytes[4 * part..4 * part + 4]);
+                }
+            }
+        }
+    }
+    for part in 0..BYTES.div_ceil(4) {
+        file.write(traffic.words[part], mask, &words[part]);
+    }
+}
+
+/// Lanes in their order: where several write to one place, the last remains.
+#[inline(always)]
+fn scatter<const BYTES: usize>(file: &File, traffic: &Traffic, data: &mut [u8], spread: &Spread, mask: u32) {
+    let [first, second, third, fourth] = traffic.words;
+    let words = [file.words(first), file.words(second), file.words(third), file.words(fourth)];
+    for lane in 0..32 {
+        if mask >> lane & 1 == 0 {
+            continue;
+        }
+        let at = spread.offset(lane, BYTES as u32) as usize;
+        let bytes = &mut data[at..at + BYTES];
+        match BYTES {
+            1 | 2 => bytes.copy_from_slice(&words[0][lane].to_le_bytes()[..BYTES]),
+            _ => {
+                for part in 0..BYTES / 4 {
+                    bytes[4 * part..4 * part + 4].copy_from_slice(&words[part][lane].to_le_bytes());
+                }
+            }
+        }
+    }
+}
