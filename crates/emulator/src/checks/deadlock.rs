@@ -75,7 +75,7 @@ fn barrier_sentence(block: &Block, rank: usize, id: u32) -> String {
     let barrier = block.blocks[rank].barriers.get(&id);
     let size = block.shape.block.iter().product::<u32>();
     let expected = barrier.and_then(|barrier| barrier.expected).unwrap_or(size);
-    let came = |warp: &usize| barrier.is_some_and(|barrier| barrier.arrived.contains_key(warp));
+    let came = |warp: &usize| barrier.is_some_and(|barrier| barrier.came(*warp) != 0);
     let (come, absent): (Vec<usize>, Vec<usize>) = block.warps_of(rank).partition(came);
     let gone: Vec<usize> = absent.iter().copied().filter(|warp| block.warps[*warp].live == 0).collect();
     let stuck = absent.iter().filter(|warp| block.warps[**warp].live != 0).filter_map(|warp| {

@@ -114,7 +114,7 @@ impl Lowering<'_> {
                 } else {
                     (self.word(a)?, self.word(b)?)
                 };
-                Operation { destination, a, b, c, extra: extra | negated * combine::NOT, ..operation }
+                Operation { destination, a, b, c, extra: extra | (negated * combine::NOT), ..operation }
             }
             (one, Place::Wide(destination)) if one >= Kernel::WideCopy => {
                 let [a, b, c] = self.wide_operands(one, [a, b, c])?;

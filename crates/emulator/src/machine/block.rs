@@ -19,6 +19,9 @@ use std::collections::BTreeMap;
 /// At the end of the instruction budget so many instructions are watched, to tell which loop does not end.
 const WATCHED: u64 = 4096;
 
+/// Instructions after which a warp that could go on is chosen anew: one that spins for another must not do so for ever.
+const LONGEST_TURN: u64 = 256;
+
 /// One block of the cluster: its place in the grid, and what its threads share.
 pub struct Resident {
     pub index: [u32; 3],
@@ -112,13 +115,16 @@ impl Block<'_, '_> {
 
     /// Runs one fragment until it waits, splits, or its turn ends.
     fn run_turn(&mut self, program: &Program, warp: usize, fragment: usize, turn: u64) -> u64 {
-        let mut executed = 0;
+        let (mut executed, turn) = (0, turn.min(LONGEST_TURN));
         while executed < turn && !self.stopped {
             if self.engine == Engine::Warps {
                 let (ran, arrived) = self.run_straight(program, (warp, fragment), turn - executed);
                 executed += ran;
-                if (executed == turn || arrived) && !self.settle(warp, fragment, Next::Following) || executed == turn {
-                    break;
+                if executed == turn || arrived {
+                    let goes_on = self.settle(warp, fragment, Next::Following);
+                    if !goes_on || executed == turn {
+                        break;
+                    }
                 }
             }
             let next = self.warps[warp].fragments[fragment].next as usize;

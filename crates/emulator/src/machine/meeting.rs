@@ -15,11 +15,33 @@ pub struct Barrier {
     pub expected: Option<u32>,
     /// Who came first, and with which count.
     pub opened: Option<(At, Option<u32>)>,
-    /// Per warp, the lanes that have come.
-    pub arrived: BTreeMap<usize, u32>,
+    /// Warps, and the lanes of each that have come.
+    arrived: Vec<(usize, u32)>,
     pub waiting: Vec<Lanes>,
     /// What those that meet at a `bar.red` said.
     pub ballots: Vec<Ballot>,
+}
+
+impl Barrier {
+    /// The lanes of a warp that have come.
+    pub fn came(&self, warp: usize) -> u32 {
+        self.arrived.iter().find(|(known, _)| *known == warp).map_or(0, |(_, mask)| *mask)
+    }
+
+    fn come(&mut self, warp: usize, mask: u32) {
+        match self.arrived.iter_mut().find(|(known, _)| *known == warp) {
+            Some((_, lanes)) => *lanes |= mask,
+            None => self.arrived.push((warp, mask)),
+        }
+    }
+
+    /// Nobody has come; the room that was needed stays.
+    fn clear(&mut self) {
+        (self.expected, self.opened) = (None, None);
+        self.arrived.clear();
+        self.waiting.clear();
+        self.ballots.clear();
+    }
 }
 
 /// The barrier of the cluster. Lanes arrive, and wait later for the others.
@@ -43,7 +65,7 @@ impl Block<'_, '_> {
         // Counts that differ are a finding; the smaller one lets the run go on, whoever came first.
         barrier.expected = [threads, barrier.expected].into_iter().flatten().min();
         barrier.opened.get_or_insert((at, threads));
-        *barrier.arrived.entry(at.warp).or_default() |= at.mask;
+        barrier.come(at.warp, at.mask);
         if waits {
             barrier.waiting.push(who);
             self.warps[at.warp].fragments[at.fragment].state = State::Barrier(id);
@@ -57,7 +79,13 @@ impl Block<'_, '_> {
     /// Lets everybody go on if the barrier is full. Threads that have exited do not count (sm_70 and later).
     pub fn open_barrier(&mut self, rank: usize, id: u32) {
         let Some(barrier) = self.blocks[rank].barriers.get(&id) else { return };
-        let complete = |warp: &usize| barrier.arrived.get(warp).is_some_and(|mask| self.warps[*warp].live & !mask == 0);
+        if barrier.arrived.is_empty() {
+            return;
+        }
+        let complete = |warp: &usize| match barrier.came(*warp) {
+            0 => false,
+            mask => self.warps[*warp].live & !mask == 0,
+        };
         let threads = |warps: usize| warps as u32 * 32;
         let lives = |warp: &usize| self.warps[*warp].live != 0;
         let full = match barrier.expected {
@@ -67,12 +95,14 @@ impl Block<'_, '_> {
         if !full {
             return;
         }
-        let barrier = self.blocks[rank].barriers.remove(&id).unwrap_or_default();
+        let mut barrier = self.blocks[rank].barriers.get_mut(&id).map(std::mem::take).unwrap_or_default();
         self.detector.barrier_complete(watched(rank, id), &barrier.waiting);
         exec::announce(self, &barrier.ballots);
         for who in &barrier.waiting {
             self.warps[who.warp as usize].release(|state| state == State::Barrier(id));
         }
+        barrier.clear();
+        self.blocks[rank].barriers.insert(id, barrier);
     }
 
     /// Lanes come to the barrier of the cluster, and go on.

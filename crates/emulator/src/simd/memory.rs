@@ -281,11 +281,17 @@ fn word(bytes: &[u8]) -> u32 {
 #[inline(always)]
 fn load_row<const WORDS: usize>(file: &mut File, traffic: &Traffic, data: &[u8], offset: u32) {
     let row = &data[offset as usize..offset as usize + 128 * WORDS];
+    let mut all = [[0; WORDS]; 32];
+    for lane in 0..32 {
+        for part in 0..WORDS {
+            let at = 4 * (lane * WORDS + part);
+            all[lane][part] = word(&row[at..at + 4]);
+        }
+    }
     for part in 0..WORDS {
         let mut words = [[0; 16]; 2];
         for lane in 0..32 {
-            let at = 4 * (lane * WORDS + part);
-            words[lane / 16][lane % 16] = word(&row[at..at + 4]);
+            words[lane / 16][lane % 16] = all[lane][part];
         }
         file.write(traffic.words[part], u32::MAX, &words);
     }
@@ -298,12 +304,15 @@ fn store_row<const WORDS: usize>(file: &File, traffic: &Traffic, data: &mut [u8]
     for part in 1..WORDS {
         words[part] = file.words(traffic.words[part]);
     }
+    let mut all = [[0; WORDS]; 32];
     for lane in 0..32 {
         for part in 0..WORDS {
-            let at = 4 * (lane * WORDS + part);
-            row[at..at + 4].copy_from_slice(&words[part][lane].to_le_bytes());
+            all[lane][part] = words[part][lane].to_le();
         }
     }
+    // SAFETY: plain words are bytes, and there are as many.
+    let bytes = unsafe { std::slice::from_raw_parts(all.as_ptr().cast::<u8>(), 128 * WORDS) };
+    row.copy_from_slice(bytes);
 }
 
 /// The same words for every lane.

@@ -4,6 +4,8 @@
 //! called only on those, and the inner loops reach registers without bounds checks, which [`code::Code`] makes once.
 
 #![allow(unsafe_code)]
+// Loops count lanes: what iterators call is not always compiled for the vector level.
+#![allow(clippy::needless_range_loop)]
 
 mod code;
 mod lanes;

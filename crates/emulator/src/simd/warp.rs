@@ -74,42 +74,34 @@ impl Runner<'_, '_> {
     #[inline(always)]
     fn run<const LEVEL: u8>(&mut self, budget: u64) -> u64 {
         let operations = self.code.operations();
-        let mut executed = 0;
+        // In registers of their own: whatever the kernels write might lie where `self` is, for all the compiler knows.
+        let (all, stop, mut next, mut executed) = (self.mask, self.stop, self.next, 0);
         while executed < budget
-            && self.next != self.stop
-            && let Some(operation) = operations.get(self.next as usize)
+            && next != stop
+            && let Some(operation) = operations.get(next as usize)
         {
+            let mask = match operation.guard {
+                UNGUARDED => all,
+                guard => all & (self.file.predicate(guard / 2) ^ (guard & 1).wrapping_neg()),
+            };
             match operation.kernel {
                 Kernel::Leave => break,
                 // Labels are no instructions.
-                Kernel::Pass => self.next += 1,
-                Kernel::Branch => match self.guarded(operation) {
-                    0 => (self.next, executed) = (self.next + 1, executed + 1),
-                    all if all == self.mask => (self.next, executed) = (operation.extra, executed + 1),
-                    _ => break,
-                },
-                _ => {
-                    let mask = self.guarded(operation);
-                    if !self.execute::<LEVEL>(operation, mask) {
-                        break;
-                    }
-                    (self.next, executed) = (self.next + 1, executed + 1);
-                }
+                Kernel::Pass => next += 1,
+                Kernel::Branch if mask == 0 => (next, executed) = (next + 1, executed + 1),
+                Kernel::Branch if mask == all => (next, executed) = (operation.extra, executed + 1),
+                Kernel::Branch => break,
+                _ if self.execute::<LEVEL>(operation, mask) => (next, executed) = (next + 1, executed + 1),
+                _ => break,
             }
         }
+        self.next = next;
         executed
-    }
-
-    #[inline(always)]
-    fn guarded(&self, operation: &Operation) -> u32 {
-        match operation.guard {
-            UNGUARDED => self.mask,
-            guard => self.mask & (self.file.predicate(guard / 2) ^ (guard & 1).wrapping_neg()),
-        }
     }
 
     /// False if the definition must do it.
     #[rustfmt::skip] // One row per kernel.
+    #[allow(clippy::redundant_closure)] // The macros attach `inline` to closures.
     #[inline(always)]
     fn execute<const LEVEL: u8>(&mut self, operation: &Operation, mask: u32) -> bool {
         let Operation { kernel, destination, a, b, c, extra, .. } = *operation;
@@ -135,8 +127,8 @@ impl Runner<'_, '_> {
             Kernel::Add => map!(|a, b, _| a.wrapping_add(b)),
             Kernel::Subtract => map!(|a, b, _| a.wrapping_sub(b)),
             Kernel::MultiplyLow => map!(|a, b, _| a.wrapping_mul(b)),
-            Kernel::MultiplyHighSigned => map!(|a, b, _| (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32),
-            Kernel::MultiplyHighUnsigned => map!(|a, b, _| (u64::from(a) * u64::from(b) >> 32) as u32),
+            Kernel::MultiplyHighSigned => map!(|a, b, _| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32),
+            Kernel::MultiplyHighUnsigned => map!(|a, b, _| ((u64::from(a) * u64::from(b)) >> 32) as u32),
             Kernel::MultiplyAddLow => map!(|a, b, c| a.wrapping_mul(b).wrapping_add(c)),
             Kernel::And => map!(|a, b, _| a & b),
             Kernel::Or => map!(|a, b, _| a | b),
@@ -316,7 +308,7 @@ fn each(file: &mut File, [destination, a, ..]: [u32; 4], mask: u32, function: im
 fn set(file: &mut File, operation: &Operation, mask: u32, found: u32) {
     let extra = operation.extra;
     let found = found ^ (extra & combine::NEGATE).wrapping_neg();
-    let other = file.predicate(operation.c) ^ (extra / combine::NOT & 1).wrapping_neg();
+    let other = file.predicate(operation.c) ^ ((extra / combine::NOT) & 1).wrapping_neg();
     let bits = match extra & combine::OPERATION {
         combine::AND => found & other,
         combine::OR => found | other,

@@ -211,12 +211,12 @@ pub fn add_pairs(a: [u32; 2], b: [u32; 2]) -> [u32; 2] {
 
 #[inline(always)]
 pub fn product(a: u32, b: u32) -> [u32; 2] {
-    [a.wrapping_mul(b), (u64::from(a) * u64::from(b) >> 32) as u32]
+    [a.wrapping_mul(b), ((u64::from(a) * u64::from(b)) >> 32) as u32]
 }
 
 #[inline(always)]
 pub fn product_signed(a: u32, b: u32) -> [u32; 2] {
-    [a.wrapping_mul(b), (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32]
+    [a.wrapping_mul(b), ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32]
 }
 
 /// `lop3`: the rows of the table that hold.
