@@ -17,12 +17,12 @@ fn run(kernel: &Kernel) -> Sanitized {
 }
 
 fn halves(memory: &Memory, name: &str, elements: usize) -> Vec<u16> {
-    let bytes = &memory.buffer(name).unwrap().bytes;
+    let bytes = memory.buffer(name).unwrap().contents.to_vec();
     bytes.chunks_exact(2).take(elements).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
 }
 
 fn floats(memory: &Memory, name: &str) -> Vec<f32> {
-    let bytes = &memory.buffer(name).unwrap().bytes;
+    let bytes = memory.buffer(name).unwrap().contents.to_vec();
     bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
 }
 

@@ -108,16 +108,18 @@ impl Loaded {
     /// Fills every buffer, outputs too: nothing of an earlier run must be left to pass for a result.
     fn copy_in(&mut self, memory: &Memory) -> Result<(), Error> {
         let pairs = self.buffers.iter_mut().zip(&memory.buffers);
-        pairs.into_iter().try_for_each(|(device, host)| device.write(&self.stream, &host.bytes))
+        pairs.into_iter().try_for_each(|(device, host)| device.write(&self.stream, &host.contents.to_vec()))
     }
 
     fn copy_out(&self, memory: &mut Memory) -> Result<(), Error> {
         let mut after = memory.clone();
         for (device, host) in self.buffers.iter().zip(&mut after.buffers) {
-            device.read(&self.stream, &mut host.bytes)?;
+            let mut bytes = host.contents.to_vec();
+            device.read(&self.stream, &mut bytes)?;
+            host.contents = bytes.into();
         }
         for (after, before) in after.buffers.iter_mut().zip(&memory.buffers) {
-            after.initialised |= after.bytes != before.bytes;
+            after.initialised |= after.contents != before.contents;
         }
         *memory = after;
         Ok(())

@@ -332,7 +332,9 @@ fn refused_modules_carry_the_log(cuda: &Cuda) {
 fn wrong_memory_is_refused(cuda: &Cuda, add: &Kernel) {
     let mut loaded = cuda.load(add).expect("load");
     let mut memory = Memory::new(loaded.resolved(), 0).unwrap();
-    memory.buffers[1].bytes.pop();
+    let mut bytes = memory.buffers[1].contents.to_vec();
+    bytes.pop();
+    memory.buffers[1].contents = bytes.into();
     let error = cuda.run(&mut loaded, &mut memory, &Options::default()).expect_err("a short buffer must be refused");
     assert!(error.to_string().starts_with("the memory has 3999 bytes: the recipe has 4000"), "{error}");
     memory.buffers.pop();

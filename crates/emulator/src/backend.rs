@@ -4,7 +4,7 @@ use crate::async_engines::tensor_map::{Fault, TensorMap};
 use crate::checks;
 use crate::finding::Findings;
 use crate::machine::{LaunchShape, Program, Unsupported, run_grid};
-use crate::memory::{Bytes, GlobalMemory, SharedMemory, Variables};
+use crate::memory::{GlobalMemory, Pages, SharedMemory, Variables};
 use crate::sanitize::merge;
 use launch::backend::{Backend, Options, Run, Witness};
 use launch::resolved::{self, MAP_BYTES, Placement};
@@ -111,7 +111,7 @@ impl Device {
     fn new(memory: &Memory, module: &Module) -> Device {
         let mut global = GlobalMemory::default();
         let place = |buffer: &launch::BufferMemory| {
-            global.allocate(&buffer.name, Bytes::new(buffer.bytes.clone(), buffer.initialised))
+            global.allocate(&buffer.name, Pages::lent(&buffer.contents, buffer.initialised))
         };
         let addresses = memory.buffers.iter().map(place).collect();
         let variables = Variables::place(module, &mut global);
@@ -154,11 +154,11 @@ impl Device {
     }
 
     fn copy_back(self, memory: &mut Memory) {
-        for buffer in &mut memory.buffers {
-            if let Some(allocation) = self.global.get(&buffer.name) {
-                buffer.initialised |= allocation.bytes.data() != buffer.bytes;
-                buffer.bytes = allocation.bytes.data().to_vec();
-            }
+        // Buffers come first, in their order; variables of the module follow.
+        for (buffer, allocation) in memory.buffers.iter_mut().zip(self.global.into_allocations()) {
+            let contents = allocation.pages.into_contents();
+            buffer.initialised |= contents != buffer.contents;
+            buffer.contents = contents;
         }
     }
 }

@@ -78,7 +78,7 @@ impl Case {
 
     /// Q, K and V as the oracle reads them.
     pub(crate) fn read_inputs(&self, memory: &Memory) -> Result<Inputs, attention::Error> {
-        let [q, k, v] = self.inputs().map(|name| halves(bytes(memory, name)));
+        let [q, k, v] = self.inputs().map(|name| halves(&bytes(memory, name)));
         Inputs::from_bits(&self.problem, &q, &k, &v)
     }
 
@@ -90,7 +90,7 @@ impl Case {
             }
             None => right.log_sum_exp().iter().map(|value| *value as f32).collect(),
         };
-        Outputs::from_bits(&self.problem, &halves(bytes(memory, &self.contract.o)), &log_sum_exp)
+        Outputs::from_bits(&self.problem, &halves(&bytes(memory, &self.contract.o)), &log_sum_exp)
     }
 
     /// The same kernel, called with a scale that is wrong by the factor; nothing if no argument carries it.
@@ -109,8 +109,8 @@ impl Case {
     }
 }
 
-fn bytes<'a>(memory: &'a Memory, name: &str) -> &'a [u8] {
-    memory.buffer(name).map_or(&[], |buffer| &buffer.bytes)
+fn bytes(memory: &Memory, name: &str) -> Vec<u8> {
+    memory.buffer(name).map_or(vec![], |buffer| buffer.contents.to_vec())
 }
 
 fn halves(bytes: &[u8]) -> Vec<u16> {

@@ -2,7 +2,7 @@
 
 use emulator::Emulator;
 use launch::backend::{Backend, Options};
-use launch::{Finding, Kernel, Memory, hash};
+use launch::{Contents, Finding, Kernel, Memory, hash};
 
 use crate::case::Case;
 use crate::figures::{Hashes, Seen};
@@ -30,15 +30,13 @@ pub struct Execution {
 pub fn memory(case: &Case, data_seed: u64, poison: Poison) -> Result<Memory, launch::Error> {
     let mut memory = Memory::new(&case.resolved, data_seed)?;
     for buffer in memory.buffers.iter_mut().filter(|buffer| case.outputs().contains(&buffer.name.as_str())) {
-        let elements = buffer.bytes.len() / buffer.element.bytes();
         buffer.initialised = false;
+        let mut element = vec![];
         match poison {
-            Poison::Plausible => buffer.bytes.fill(PLAUSIBLE),
-            Poison::Signalling => {
-                buffer.bytes.clear();
-                (0..elements).for_each(|_| buffer.element.write(buffer.element.poison(), &mut buffer.bytes));
-            }
+            Poison::Plausible => element.push(PLAUSIBLE),
+            Poison::Signalling => buffer.element.write(buffer.element.poison(), &mut element),
         }
+        buffer.contents = Contents::repeated(&element, buffer.contents.len());
     }
     Ok(memory)
 }
@@ -49,7 +47,7 @@ pub fn execute(case: &Case, kernel: &Kernel, before: &Memory, options: &Options)
     let mut memory = before.clone();
     let run = Emulator.run(&mut loaded, &mut memory, options)?;
     let hashes = |name: &str| {
-        let of = |memory: &Memory| memory.buffer(name).map(|buffer| hash::hex(&buffer.bytes)).unwrap_or_default();
+        let of = |memory: &Memory| memory.buffer(name).map(|buffer| hash::of(&buffer.contents)).unwrap_or_default();
         Hashes { buffer: name.into(), before: of(before), after: of(&memory) }
     };
     let inputs = case.inputs().map(hashes).to_vec();

@@ -131,11 +131,11 @@ impl Memory {
     /// The buffers whose bytes differ from an earlier state.
     pub fn changes_since(&self, before: &Memory) -> Vec<Output> {
         let pairs = self.buffers.iter().zip(&before.buffers);
-        let changed = pairs.filter(|(after, before)| after.bytes != before.bytes);
+        let changed = pairs.filter(|(after, before)| after.contents != before.contents);
         let output = |(after, before): (&crate::BufferMemory, &crate::BufferMemory)| Output {
             buffer: after.name.clone(),
-            before: hash::hex(&before.bytes),
-            after: hash::hex(&after.bytes),
+            before: hash::of(&before.contents),
+            after: hash::of(&after.contents),
         };
         changed.map(output).collect()
     }

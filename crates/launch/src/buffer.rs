@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use crate::contents::Contents;
 use crate::element::{Element, Value};
 use crate::error::{Error, Fault};
 use crate::expr::{Expr, Names};
@@ -163,22 +164,31 @@ impl fmt::Display for Init {
 }
 
 /// The bytes of a buffer before the first launch; `seed` is the run's, `folder` holds the files.
-pub(crate) fn fill(buffer: &resolved::Buffer, seed: u64, folder: &Path) -> Result<Vec<u8>, Error> {
-    if let resolved::Init::File(path) = &buffer.init {
-        return files::elements(&folder.join(path), buffer.element, &buffer.shape);
+pub(crate) fn fill(buffer: &resolved::Buffer, seed: u64, folder: &Path) -> Result<Contents, Error> {
+    let (element, size) = (buffer.element, usize::try_from(buffer.bytes).unwrap_or(usize::MAX));
+    let repeated = |bits: u64| {
+        let mut bytes = vec![];
+        element.write(bits, &mut bytes);
+        Ok(Contents::repeated(&bytes, size))
+    };
+    match buffer.init {
+        resolved::Init::File(ref path) => {
+            return files::elements(&folder.join(path), element, &buffer.shape).map(Contents::from);
+        }
+        resolved::Init::Constant(bits) => return repeated(bits),
+        resolved::Init::Poison => return repeated(element.poison()),
+        _ => {}
     }
     let mut bytes = Vec::new();
-    let size = usize::try_from(buffer.bytes).unwrap_or(usize::MAX);
     bytes.try_reserve_exact(size).map_err(|_| Error::Recipe {
         place: None,
         message: format!("buffer `{}` needs {size} bytes, more than this machine has", buffer.name),
     })?;
-    let element = buffer.element;
     let mut next = generator(buffer, seed);
     for index in 0..size / element.bytes() {
         element.write(next(index), &mut bytes);
     }
-    Ok(bytes)
+    Ok(bytes.into())
 }
 
 /// The bits of element `i`, asked for in order.
@@ -218,7 +228,7 @@ mod tests {
     fn bytes(element: Element, count: u64, init: resolved::Init) -> Vec<u8> {
         let bytes = count * element.bytes() as u64;
         let buffer = resolved::Buffer { name: "x".into(), element, shape: vec![count], bytes, init, expectation: None };
-        fill(&buffer, 0, Path::new("")).unwrap()
+        fill(&buffer, 0, Path::new("")).unwrap().to_vec()
     }
 
     #[test]

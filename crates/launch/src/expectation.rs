@@ -5,6 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use crate::buffer::split_call;
+use crate::contents::Contents;
 use crate::element::{Element, Value};
 use crate::error::Error;
 use crate::recipe::Number;
@@ -64,7 +65,7 @@ impl fmt::Display for Tolerance {
 }
 
 /// Compares what a buffer holds with what the recipe expects; a buffer without expectation always passes.
-pub fn compare(buffer: &resolved::Buffer, found: &[u8], folder: &Path) -> Result<(), Error> {
+pub fn compare(buffer: &resolved::Buffer, found: &Contents, folder: &Path) -> Result<(), Error> {
     let Some(expectation) = &buffer.expectation else { return Ok(()) };
     let fail = |message: String| Error::Expectation { buffer: buffer.name.clone(), message };
     if found.len() as u64 != buffer.bytes {
@@ -78,12 +79,12 @@ pub fn compare(buffer: &resolved::Buffer, found: &[u8], folder: &Path) -> Result
             (0..bytes.len() / expectation.element.bytes()).map(|i| expectation.element.read(&bytes, i)).collect()
         }
     };
-    let comparison = Comparison { buffer, expectation, reference: &reference, found };
+    let comparison = Comparison { buffer, expectation, reference: &reference, found: &found.to_vec() };
     comparison.judge().map_err(fail)
 }
 
-fn compare_hash(digits: &str, found: &[u8]) -> Result<(), String> {
-    let actual = hash::hex(found);
+fn compare_hash(digits: &str, found: &Contents) -> Result<(), String> {
+    let actual = hash::of(found);
     if actual == digits { Ok(()) } else { Err(format!("expected sha256:{digits}, found sha256:{actual}")) }
 }
 

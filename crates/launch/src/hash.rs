@@ -2,6 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::contents::Contents;
 use crate::recipe::Recipe;
 
 /// SHA-256 of bytes, in lower-case hexadecimal.
@@ -11,6 +12,13 @@ use crate::recipe::Recipe;
 /// ```
 pub fn hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The same of a buffer.
+pub fn of(contents: &Contents) -> String {
+    let mut digest = Sha256::new();
+    contents.pages().iter().for_each(|page| digest.update(page));
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Recipe {

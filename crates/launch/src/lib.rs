@@ -29,6 +29,7 @@
 pub mod argument;
 pub mod backend;
 pub mod buffer;
+mod contents;
 pub mod contract;
 pub mod cure;
 pub mod element;
@@ -53,6 +54,7 @@ pub mod tensor_map;
 mod toml_table;
 
 pub use backend::Backend;
+pub use contents::{Contents, PAGE_BYTES};
 pub use contract::AttentionContract;
 pub use element::Element;
 pub use error::{Error, Fault, Place};

@@ -1,5 +1,6 @@
 //! The buffers of a recipe as bytes on the host.
 
+use crate::contents::Contents;
 use crate::element::Element;
 use crate::error::Error;
 use crate::resolved::{Init, Resolved};
@@ -19,7 +20,7 @@ use crate::{buffer, expectation};
 /// "#)?;
 /// let resolved = recipe.resolve(&Limits::default())?;
 /// let memory = Memory::new(&resolved, 0)?;
-/// assert_eq!(memory.buffer("x").unwrap().bytes[4], 1);
+/// assert_eq!(memory.buffer("x").unwrap().contents.to_vec()[4], 1);
 /// memory.check(&resolved)?;
 /// # Ok::<(), launch::Error>(())
 /// ```
@@ -37,7 +38,7 @@ pub struct BufferMemory {
     /// The type of its elements.
     pub element: Element,
     /// Its content, little-endian.
-    pub bytes: Vec<u8>,
+    pub contents: Contents,
     /// Whether anybody wrote it: a poisoned buffer counts as never written.
     pub initialised: bool,
 }
@@ -50,7 +51,7 @@ impl Memory {
             buffers.push(BufferMemory {
                 name: buffer.name.clone(),
                 element: buffer.element,
-                bytes: buffer::fill(buffer, seed, &resolved.folder)?,
+                contents: buffer::fill(buffer, seed, &resolved.folder)?,
                 initialised: buffer.init != Init::Poison,
             });
         }
@@ -66,7 +67,7 @@ impl Memory {
     pub fn failures(&self, resolved: &Resolved) -> Vec<Error> {
         let pairs = resolved.buffers.iter().zip(&self.buffers);
         let folder = &resolved.folder;
-        pairs.filter_map(|(buffer, memory)| expectation::compare(buffer, &memory.bytes, folder).err()).collect()
+        pairs.filter_map(|(buffer, memory)| expectation::compare(buffer, &memory.contents, folder).err()).collect()
     }
 
     /// The first failure of [`Memory::failures`], if any.

@@ -222,7 +222,9 @@ fn files_judge_and_fill() {
     let resolved = Recipe::parse(path.to_str().unwrap(), text).unwrap().resolve(&Limits::default()).unwrap();
     let mut memory = Memory::new(&resolved, 0).unwrap();
     memory.check(&resolved).unwrap();
-    memory.buffers[0].bytes[2] = 9;
+    let mut bytes = memory.buffers[0].contents.to_vec();
+    bytes[2] = 9;
+    memory.buffers[0].contents = bytes.into();
     insta::assert_snapshot!(memory.check(&resolved).unwrap_err(), @"buffer `x`: 1 of 4 elements differ (exact), first at [2]: expected 3, found 9");
 }
 
@@ -233,7 +235,7 @@ fn poison_counts_as_never_written() {
     let memory = Memory::new(&resolved, 0).unwrap();
     assert!(!memory.buffer("a").unwrap().initialised);
     assert!(memory.buffer("b").unwrap().initialised);
-    assert_eq!(memory.buffer("a").unwrap().bytes, 0x7FA5_A5A5u32.to_le_bytes());
+    assert_eq!(memory.buffer("a").unwrap().contents.to_vec(), 0x7FA5_A5A5u32.to_le_bytes());
 }
 
 #[test]

@@ -180,7 +180,7 @@ impl Block<'_, '_> {
     pub fn fetch(&self, accessed: Accessed, skip: usize, bytes: usize) -> u64 {
         match accessed {
             Accessed::Nothing => 0,
-            Accessed::Global { allocation, offset } => self.global.bytes(allocation).read(offset + skip, bytes),
+            Accessed::Global { allocation, offset } => self.global.pages(allocation).read(offset + skip, bytes),
             Accessed::Shared { block, offset } => self.blocks[block].shared.bytes.read(offset + skip, bytes),
             Accessed::Local { warp, lane, offset } => self.warps[warp].local[lane].bytes.read(offset + skip, bytes),
             Accessed::Parameter { offset } => {
@@ -194,7 +194,7 @@ impl Block<'_, '_> {
         match accessed {
             Accessed::Nothing | Accessed::Parameter { .. } => {}
             Accessed::Global { allocation, offset } => {
-                self.global.bytes_mut(allocation).write(offset + skip, bytes, value)
+                self.global.pages_mut(allocation).write(offset + skip, &value.to_le_bytes()[..bytes])
             }
             Accessed::Shared { block, offset } => self.blocks[block].shared.bytes.write(offset + skip, bytes, value),
             Accessed::Local { warp, lane, offset } => {
@@ -206,7 +206,7 @@ impl Block<'_, '_> {
     pub fn mark_written(&mut self, accessed: Accessed, bytes: usize) {
         match accessed {
             Accessed::Nothing | Accessed::Parameter { .. } => {}
-            Accessed::Global { allocation, offset } => self.global.bytes_mut(allocation).mark_written(offset, bytes),
+            Accessed::Global { allocation, offset } => self.global.pages_mut(allocation).mark_written(offset, bytes),
             Accessed::Shared { block, offset } => self.blocks[block].shared.bytes.mark_written(offset, bytes),
             Accessed::Local { warp, lane, offset } => self.warps[warp].local[lane].bytes.mark_written(offset, bytes),
         }
@@ -217,7 +217,7 @@ impl Block<'_, '_> {
         match accessed {
             Accessed::Nothing | Accessed::Parameter { .. } => None,
             Accessed::Global { allocation, offset } => {
-                let range = self.global.bytes(allocation).first_unwritten(offset, bytes)?;
+                let range = self.global.pages(allocation).first_unwritten(offset, bytes)?;
                 Some((Accessed::Global { allocation, offset: range.start }, range.len()))
             }
             Accessed::Shared { block, offset } => {

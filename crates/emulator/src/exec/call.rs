@@ -143,7 +143,7 @@ impl Block<'_, '_> {
     fn text(&self, address: u64) -> String {
         let byte = |at: u64| {
             let (allocation, offset) = self.global.find(at, 1).ok()?;
-            Some(self.global.bytes(allocation).read(offset, 1) as u8).filter(|byte| *byte != 0)
+            Some(self.global.pages(allocation).read(offset, 1) as u8).filter(|byte| *byte != 0)
         };
         let bytes: Vec<u8> = (address..address.saturating_add(MAX_TEXT)).map_while(byte).collect();
         String::from_utf8_lossy(&bytes).into_owned()

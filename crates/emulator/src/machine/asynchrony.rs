@@ -126,7 +126,7 @@ impl Block<'_, '_> {
 
     fn read_sources(&self, transfer: &mut Transfer) {
         if transfer.read.is_none() {
-            let read = |piece: &Piece| self.bytes_at(piece.from, piece.bytes).to_vec();
+            let read = |piece: &Piece| self.bytes_at(piece.from, piece.bytes);
             transfer.read = Some(transfer.pieces.iter().map(read).collect());
         }
     }
@@ -136,7 +136,7 @@ impl Block<'_, '_> {
         for (piece, data) in transfer.pieces.iter().zip(data) {
             match transfer.reduction {
                 Some(reduction) => {
-                    let mut target = self.bytes_at(piece.to, piece.bytes).to_vec();
+                    let mut target = self.bytes_at(piece.to, piece.bytes);
                     reduction.apply(&mut target, data);
                     self.set_bytes(piece.to, &target);
                 }
@@ -146,17 +146,19 @@ impl Block<'_, '_> {
         transfer.fills.iter().for_each(|(place, bytes)| self.set_bytes(*place, bytes));
     }
 
-    fn bytes_at(&self, place: Accessed, bytes: usize) -> &[u8] {
+    fn bytes_at(&self, place: Accessed, bytes: usize) -> Vec<u8> {
         match place {
-            Accessed::Global { allocation, offset } => &self.global.bytes(allocation).data()[offset..offset + bytes],
-            Accessed::Shared { block, offset } => &self.blocks[block].shared.bytes.data()[offset..offset + bytes],
-            _ => &[],
+            Accessed::Global { allocation, offset } => self.global.pages(allocation).copy(offset, bytes),
+            Accessed::Shared { block, offset } => {
+                self.blocks[block].shared.bytes.data()[offset..offset + bytes].to_vec()
+            }
+            _ => vec![],
         }
     }
 
     fn set_bytes(&mut self, place: Accessed, bytes: &[u8]) {
         match place {
-            Accessed::Global { allocation, offset } => self.global.bytes_mut(allocation).write_all(offset, bytes),
+            Accessed::Global { allocation, offset } => self.global.pages_mut(allocation).write(offset, bytes),
             Accessed::Shared { block, offset } => self.blocks[block].shared.bytes.write_all(offset, bytes),
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! Global memory: allocations with guard space between them, at addresses that look like real ones.
 
-use super::Bytes;
+use super::pages::{Page, Pages};
+use launch::PAGE_BYTES;
 
 /// Where the first allocation lies; drivers hand out addresses of this kind.
 pub const GLOBAL_BASE: u64 = 0x7f52_0000_0000;
@@ -13,7 +14,7 @@ const ALIGNMENT: u64 = 512;
 pub struct Allocation {
     pub name: String,
     pub base: u64,
-    pub bytes: Bytes,
+    pub pages: Pages,
     /// A variable of the `.const` space.
     pub constant: bool,
 }
@@ -33,24 +34,16 @@ pub struct GlobalMemory {
 
 impl GlobalMemory {
     /// Places a named allocation behind the others; returns its address.
-    pub fn allocate(&mut self, name: &str, bytes: Bytes) -> u64 {
-        self.allocate_variable(name, bytes, false)
+    pub fn allocate(&mut self, name: &str, pages: Pages) -> u64 {
+        self.allocate_variable(name, pages, false)
     }
 
     /// The same for a variable of the module.
-    pub fn allocate_variable(&mut self, name: &str, bytes: Bytes, constant: bool) -> u64 {
-        let end = |last: &Allocation| last.base + last.bytes.len() as u64 + GUARD;
+    pub fn allocate_variable(&mut self, name: &str, pages: Pages, constant: bool) -> u64 {
+        let end = |last: &Allocation| last.base + last.pages.len() as u64 + GUARD;
         let base = self.allocations.last().map_or(GLOBAL_BASE, end).next_multiple_of(ALIGNMENT);
-        self.allocations.push(Allocation { name: name.into(), base, bytes, constant });
+        self.allocations.push(Allocation { name: name.into(), base, pages, constant });
         base
-    }
-
-    pub fn get(&self, name: &str) -> Option<&Allocation> {
-        self.allocations.iter().find(|allocation| allocation.name == name)
-    }
-
-    pub fn get_mut(&mut self, name: &str) -> Option<&mut Allocation> {
-        self.allocations.iter_mut().find(|allocation| allocation.name == name)
     }
 
     /// The allocation that contains all of an access, and the offset in it.
@@ -59,7 +52,7 @@ impl GlobalMemory {
         if let Some(index) = index {
             let allocation = &self.allocations[index];
             let offset = address - allocation.base;
-            if offset.checked_add(bytes).is_some_and(|end| end <= allocation.bytes.len() as u64) {
+            if offset.checked_add(bytes).is_some_and(|end| end <= allocation.pages.len() as u64) {
                 return Ok((index, offset as usize));
             }
         }
@@ -68,18 +61,18 @@ impl GlobalMemory {
 
     fn nearest(&self, address: u64) -> Option<(String, u64, i64)> {
         let distance = |allocation: &Allocation| {
-            let end = allocation.base + allocation.bytes.len() as u64;
+            let end = allocation.base + allocation.pages.len() as u64;
             let from = if address < allocation.base { allocation.base } else { end };
             address.wrapping_sub(from) as i64
         };
         let nearest = self.allocations.iter().min_by_key(|allocation| distance(allocation).unsigned_abs())?;
-        Some((nearest.name.clone(), nearest.bytes.len() as u64, address.wrapping_sub(nearest.base) as i64))
+        Some((nearest.name.clone(), nearest.pages.len() as u64, address.wrapping_sub(nearest.base) as i64))
     }
 
     /// Writes part of an initial value.
     pub fn initialise(&mut self, base: u64, offset: usize, bytes: usize, value: u64) {
         if let Ok((allocation, start)) = self.find(base.wrapping_add(offset as u64), bytes as u64) {
-            self.bytes_mut(allocation).write(start, bytes, value);
+            self.pages_mut(allocation).write(start, &value.to_le_bytes()[..bytes]);
         }
     }
 
@@ -92,12 +85,42 @@ impl GlobalMemory {
         self.allocations[allocation].base + offset as u64
     }
 
-    pub fn bytes(&self, allocation: usize) -> &Bytes {
-        &self.allocations[allocation].bytes
+    pub fn pages(&self, allocation: usize) -> &Pages {
+        &self.allocations[allocation].pages
     }
 
-    pub fn bytes_mut(&mut self, allocation: usize) -> &mut Bytes {
-        &mut self.allocations[allocation].bytes
+    pub fn pages_mut(&mut self, allocation: usize) -> &mut Pages {
+        &mut self.allocations[allocation].pages
+    }
+
+    /// The page of an access that lies on one, by allocation and number, and the address of the page's first byte.
+    pub fn find_page(&self, address: u64, bytes: u64) -> Option<((usize, usize), u64)> {
+        let (allocation, offset) = self.find(address, bytes).ok()?;
+        let start = offset % PAGE_BYTES;
+        (start + bytes as usize <= PAGE_BYTES).then(|| ((allocation, offset / PAGE_BYTES), address - start as u64))
+    }
+
+    pub fn page(&self, (allocation, number): (usize, usize)) -> &Page {
+        self.allocations[allocation].pages.page(number)
+    }
+
+    pub fn page_mut(&mut self, (allocation, number): (usize, usize)) -> &mut Page {
+        self.allocations[allocation].pages.page_mut(number)
+    }
+
+    /// Makes copies cheap.
+    pub fn share(&mut self) {
+        self.allocations.iter_mut().for_each(|allocation| allocation.pages.share());
+    }
+
+    /// Takes over what a cluster wrote to its copy of the shared memory.
+    pub fn take_changes(&mut self, after: GlobalMemory) {
+        let pairs = self.allocations.iter_mut().zip(after.allocations);
+        pairs.for_each(|(allocation, after)| allocation.pages.take_changes(after.pages));
+    }
+
+    pub fn into_allocations(self) -> Vec<Allocation> {
+        self.allocations
     }
 
     /// An address as `name`+offset.

@@ -4,12 +4,14 @@ use std::ops::Range;
 
 mod global;
 mod local;
+mod pages;
 mod shared;
 mod variables;
 mod written;
 
 pub use global::{GlobalMemory, Outside};
 pub use local::{LOCAL_WINDOW, LocalMemory, PARAMETER_WINDOW, STACK_BYTES, in_window};
+pub use pages::Pages;
 pub use shared::{SHARED_WINDOW, SharedMemory};
 pub use variables::{Variables, function_at};
 use written::Written;

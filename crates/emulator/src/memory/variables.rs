@@ -1,7 +1,8 @@
 //! Variables in global and constant memory: placed once per run, with their initial values.
 
-use super::{Bytes, GlobalMemory};
+use super::{GlobalMemory, Pages};
 use crate::machine::{constant, defined};
+use launch::Contents;
 use ptx::{FunctionId, GlobalId, Initial, LocalId, Module, Space, Symbol, Variable};
 use std::collections::HashMap;
 
@@ -25,8 +26,8 @@ impl Variables {
         let functions = (0..module.functions.len()).map(definition).collect();
         let mut variables = Variables { addresses: HashMap::new(), functions };
         for (key, variable) in declared(module) {
-            let bytes = Bytes::new(vec![0; variable.bytes() as usize], true);
-            let address = memory.allocate_variable(&variable.name, bytes, variable.space == Space::Constant);
+            let zeros = Pages::lent(&Contents::repeated(&[0], variable.bytes() as usize), true);
+            let address = memory.allocate_variable(&variable.name, zeros, variable.space == Space::Constant);
             variables.addresses.insert(key, address);
         }
         for ((owner, symbol), variable) in declared(module) {

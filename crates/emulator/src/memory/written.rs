@@ -42,6 +42,12 @@ impl Written {
         pieces(offset, bytes).for_each(|(word, mask)| self.bits[word] |= mask);
     }
 
+    /// What others wrote is written, too.
+    pub fn unite(&mut self, other: &Written) {
+        self.all |= other.all;
+        self.bits.iter_mut().zip(&other.bits).for_each(|(bits, more)| *bits |= more);
+    }
+
     /// Are all bytes of a range written?
     pub fn covers(&self, offset: usize, bytes: usize) -> bool {
         self.all || pieces(offset, bytes).all(|(word, mask)| !self.bits[word] & mask == 0)

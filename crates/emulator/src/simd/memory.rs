@@ -38,8 +38,8 @@ pub struct View<'a> {
 
 /// Where the bytes of an instruction lie.
 struct Found {
-    /// None is shared memory.
-    allocation: Option<usize>,
+    /// The page of global memory, by allocation and number; none is shared memory.
+    page: Option<(usize, usize)>,
     /// The address of the first byte, as the detector counts.
     base: u64,
     spread: Spread,
@@ -78,7 +78,7 @@ impl View<'_> {
             return false;
         }
         self.watch(&found, traffic, mask, Kind::Read);
-        let data = self.bytes(&found).data();
+        let data = self.data(&found);
         match (&found.spread, traffic.bytes) {
             (Spread::Row(offset), 4) => load_row::<1>(file, traffic, data, *offset),
             (Spread::Row(offset), 8) => load_row::<2>(file, traffic, data, *offset),
@@ -104,10 +104,7 @@ impl View<'_> {
             self.watch(&found, traffic, mask, Kind::Write);
             self.mark_written(&found, traffic.bytes, mask);
         }
-        let data = match found.allocation {
-            Some(allocation) => self.global.bytes_mut(allocation).data_mut(),
-            None => self.shared.data_mut(),
-        };
+        let data = self.own(&found).data_mut();
         match (&found.spread, traffic.bytes) {
             (Spread::Row(offset), 4) => store_row::<1>(file, traffic, data, *offset),
             (Spread::Row(offset), 8) => store_row::<2>(file, traffic, data, *offset),
@@ -125,15 +122,14 @@ impl View<'_> {
     #[inline(always)]
     fn find(&self, file: &File, traffic: &Traffic, address: u32, mask: u32) -> Option<Found> {
         let first = mask.trailing_zeros() as usize;
-        let (allocation, base, length, start) = match traffic.space {
+        let (page, base, length, start) = match traffic.space {
             // The detector tells the blocks of a cluster apart by their rank.
             Space::Shared => (None, self.rank << 32, self.shared.len(), 0u64.wrapping_sub(traffic.offset)),
             Space::Global => {
                 let (low, high) = (file.words(address)[first], file.words(address + 1)[first]);
                 let place = (u64::from(high) << 32 | u64::from(low)).wrapping_add(traffic.offset);
-                let (allocation, offset) = self.global.find(place, u64::from(traffic.bytes)).ok()?;
-                let base = place - offset as u64;
-                (Some(allocation), base, self.global.bytes(allocation).len(), base.wrapping_sub(traffic.offset))
+                let (page, base) = self.global.find_page(place, u64::from(traffic.bytes))?;
+                (Some(page), base, self.global.page(page).data().len(), base.wrapping_sub(traffic.offset))
             }
         };
         let (largest, all, spread) = match even(file, traffic, address, mask) {
@@ -149,34 +145,43 @@ impl View<'_> {
         };
         let inside = largest + u64::from(traffic.bytes) <= length as u64;
         let aligned = all & (traffic.bytes - 1) == 0;
-        (inside && aligned).then_some(Found { allocation, base, spread })
+        (inside && aligned).then_some(Found { page, base, spread })
     }
 
-    fn bytes(&self, found: &Found) -> &Bytes {
-        match found.allocation {
-            Some(allocation) => self.global.bytes(allocation),
-            None => self.shared,
+    #[inline(always)]
+    fn data(&self, found: &Found) -> &[u8] {
+        match found.page {
+            Some(page) => self.global.page(page).data(),
+            None => self.shared.data(),
+        }
+    }
+
+    /// The bytes, to write to.
+    #[inline(always)]
+    fn own(&mut self, found: &Found) -> &mut Bytes {
+        match found.page {
+            Some(page) => self.global.page_mut(page).own(),
+            None => &mut *self.shared,
         }
     }
 
     #[inline(always)]
     fn is_written(&self, found: &Found, bytes: u32, mask: u32) -> bool {
-        let (all, each) = (self.bytes(found), bytes as usize);
+        let each = bytes as usize;
+        let is_written = |offset: u32, bytes: usize| match found.page {
+            Some(page) => self.global.page(page).is_written(offset as usize, bytes),
+            None => self.shared.is_written(offset as usize, bytes),
+        };
         match &found.spread {
-            Spread::Row(offset) => all.is_written(*offset as usize, 32 * each),
-            Spread::Same(offset) => all.is_written(*offset as usize, each),
-            Spread::Apart(offsets) => {
-                (0..32).all(|lane| mask >> lane & 1 == 0 || all.is_written(offsets[lane] as usize, each))
-            }
+            Spread::Row(offset) => is_written(*offset, 32 * each),
+            Spread::Same(offset) => is_written(*offset, each),
+            Spread::Apart(offsets) => (0..32).all(|lane| mask >> lane & 1 == 0 || is_written(offsets[lane], each)),
         }
     }
 
     #[inline(always)]
     fn mark_written(&mut self, found: &Found, bytes: u32, mask: u32) {
-        let all = match found.allocation {
-            Some(allocation) => self.global.bytes_mut(allocation),
-            None => &mut *self.shared,
-        };
+        let all = self.own(found);
         match &found.spread {
             Spread::Row(offset) => all.mark_written(*offset as usize, 32 * bytes as usize),
             Spread::Same(offset) => all.mark_written(*offset as usize, bytes as usize),
