@@ -6,7 +6,7 @@ use super::{BackendName, Exit};
 use attention::oracle::Parity;
 use lab::Case;
 use launch::backend::{Backend, Options, Output, Run, Witness};
-use launch::{Kernel, Limits, Memory};
+use launch::{Kernel, Limits, Memory, hash};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -107,7 +107,7 @@ impl Shown {
             println!("launched `{}` {} times: grid {grid}, block {block}, {time:.1?}", witness.entry, witness.count);
         }
         for output in &self.run.outputs {
-            println!("buffer `{}` changed: sha256 {}", output.buffer, output.after);
+            println!("buffer `{}` changed: sha256 {}", output.buffer, hash::of(&output.after));
         }
         self.failures.iter().for_each(|failure| println!("error: {failure}"));
         self.parity.iter().for_each(|parity| println!("against the float64 oracle: {parity}"));
@@ -125,7 +125,7 @@ impl Shown {
                 "seconds": time.as_secs_f64(),
             })
         };
-        let changed = |output: &Output| json!({ "buffer": output.buffer, "sha256": output.after });
+        let changed = |output: &Output| json!({ "buffer": output.buffer, "sha256": hash::of(&output.after) });
         json!({
             "findings": findings_json(&self.run.findings),
             "launches": self.run.witness.iter().zip(&self.run.times).map(launch).collect::<Vec<_>>(),

@@ -3,7 +3,7 @@
 use crate::async_engines::tensor_map::{Fault, TensorMap};
 use crate::checks;
 use crate::finding::Findings;
-use crate::machine::{LaunchShape, Program, Unsupported, run_grid};
+use crate::machine::{Grid, LaunchShape, Program, Unsupported};
 use crate::memory::{GlobalMemory, Pages, SharedMemory, Variables};
 use crate::sanitize::merge;
 use launch::backend::{Backend, Options, Run, Witness};
@@ -149,8 +149,8 @@ impl Device {
         let program = decode(kernel, function, launch, &self.variables)?;
         findings.lay_out(program.places());
         let shared = SharedMemory::new(kernel.module(), function, launch.shared);
-        let run = |_| run_grid(&program, &shape, &shared, &mut self.global, findings, options);
-        Ok(Some((0..launch.repeat).map(run).sum()))
+        let grid = Grid { program: &program, shape: &shape, shared: &shared, options };
+        Ok(Some((0..launch.repeat).map(|_| grid.run(&mut self.global, findings)).sum()))
     }
 
     fn copy_back(self, memory: &mut Memory) {

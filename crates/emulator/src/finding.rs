@@ -92,6 +92,19 @@ impl<'a> Findings<'a> {
         Findings { kernel, function: 0, layout: vec![(0, 0)], seed, found: BTreeMap::new() }
     }
 
+    /// A place for the findings of a part of the launch.
+    pub fn empty(&self) -> Findings<'a> {
+        Findings { found: BTreeMap::new(), layout: self.layout.clone(), ..*self }
+    }
+
+    /// Adds what was found in a part of the launch, as if it had been found here.
+    pub fn absorb(&mut self, part: Findings<'a>) {
+        for (key, finding) in part.found {
+            let count = finding.count;
+            self.found.entry(key).and_modify(|known| known.count += count).or_insert(finding);
+        }
+    }
+
     /// Says which entry runs from now on.
     pub fn enter(&mut self, function: usize) {
         self.function = function;

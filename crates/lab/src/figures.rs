@@ -4,6 +4,7 @@ use std::fmt;
 
 use launch::backend::{Output, Run, Witness};
 use launch::finding::{Event, Finding, Severity};
+use launch::hash;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A measured number with six significant digits: what is written is what is judged, on every machine.
@@ -102,7 +103,7 @@ pub struct Hashes {
 
 impl From<Output> for Hashes {
     fn from(output: Output) -> Hashes {
-        Hashes { buffer: output.buffer, before: output.before, after: output.after }
+        Hashes { buffer: output.buffer, before: hash::of(&output.before), after: hash::of(&output.after) }
     }
 }
 

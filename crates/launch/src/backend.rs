@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::contents::Contents;
 use crate::finding::Finding;
-use crate::hash;
 use crate::kernel::Kernel;
 use crate::memory::Memory;
 use crate::resolved;
@@ -96,15 +96,15 @@ pub struct Run {
     pub instructions: u64,
 }
 
-/// A buffer that a run changed: the hashes say from what to what.
+/// A buffer that a run changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     /// The buffer.
     pub buffer: String,
-    /// SHA-256 of its bytes before the run.
-    pub before: String,
-    /// SHA-256 of its bytes after the run.
-    pub after: String,
+    /// Its bytes before the run.
+    pub before: Contents,
+    /// Its bytes after the run.
+    pub after: Contents,
 }
 
 /// A launch that happened: "no errors" means nothing unless something ran.
@@ -134,8 +134,8 @@ impl Memory {
         let changed = pairs.filter(|(after, before)| after.contents != before.contents);
         let output = |(after, before): (&crate::BufferMemory, &crate::BufferMemory)| Output {
             buffer: after.name.clone(),
-            before: hash::of(&before.contents),
-            after: hash::of(&after.contents),
+            before: before.contents.clone(),
+            after: after.contents.clone(),
         };
         changed.map(output).collect()
     }

@@ -33,7 +33,7 @@ pub struct Block<'a, 'k> {
     pub shape: &'a LaunchShape,
     /// The cluster's place in the launch.
     pub number: u64,
-    pub global: &'a mut GlobalMemory,
+    pub global: GlobalMemory,
     /// By rank.
     pub blocks: Vec<Resident>,
     /// Those of the first block, then those of the second, and so on.
@@ -47,7 +47,7 @@ pub struct Block<'a, 'k> {
     /// How often in a row all waits have run out.
     pub timeouts: u32,
     pub detector: Detector,
-    pub findings: &'a mut Findings<'k>,
+    pub findings: Findings<'k>,
     /// Reads of bytes that nobody had written, until it is known whether they race.
     pub unwritten_reads: UnwrittenReads,
     pub adversary: Adversary,
@@ -63,17 +63,27 @@ pub struct Block<'a, 'k> {
 
 impl Block<'_, '_> {
     /// Runs until every thread has exited; returns how many instructions the warps executed, of `budget` at most, which
-    /// is what earlier blocks left of the `whole`.
+    /// is what earlier clusters left of the `whole`.
     pub fn run(&mut self, program: &Program, budget: u64, whole: u64) -> u64 {
+        self.advance(program, budget, budget, whole).0
+    }
+
+    /// Runs for `turn` instructions of the `left` at most; returns how many were executed, and whether there are more. At
+    /// the end of the budget it is told which loop does not end.
+    pub fn advance(&mut self, program: &Program, turn: u64, left: u64, whole: u64) -> (u64, bool) {
+        let last = turn == left;
+        let unwatched = if last { turn.saturating_sub(WATCHED) } else { turn };
         let mut executed = 0;
-        let unwatched = budget.saturating_sub(WATCHED);
         while executed < unwatched
             && let Some((warp, fragment, turn)) = self.choose()
         {
             executed += self.run_turn(program, warp, fragment, turn.min(unwatched - executed));
         }
+        if !last && executed >= turn && !self.stopped {
+            return (executed, true);
+        }
         let mut recent = BTreeMap::new();
-        while executed < budget
+        while executed < turn
             && let Some((warp, fragment, _)) = self.choose()
         {
             let statement = self.warps[warp].fragments[fragment].next;
@@ -82,12 +92,12 @@ impl Block<'_, '_> {
             executed += self.run_turn(program, warp, fragment, 1);
         }
         let runs = |(warp, _): &(&usize, &(u32, u32))| self.warps[**warp].live != 0;
-        match recent.iter().find(runs).filter(|_| executed >= budget && !self.stopped) {
+        match recent.iter().find(runs).filter(|_| executed >= turn && !self.stopped) {
             Some((warp, range)) => checks::deadlock::report_budget(self, whole, *warp, *range),
             None if !self.stopped => checks::deadlock::report(self),
             None => {}
         }
-        executed
+        (executed, false)
     }
 
     /// The warp and fragment that run next, and for how many instructions; none if nobody can.
@@ -144,7 +154,7 @@ impl Block<'_, '_> {
         let memory = View {
             shared: &mut self.blocks[rank].shared.bytes,
             rank: rank as u64,
-            global: self.global,
+            global: &mut self.global,
             warp: warp as u32,
             detector: self.checks.then_some(&mut self.detector),
         };

@@ -1,4 +1,4 @@
-//! A launch: every cluster of the grid, one after the other.
+//! A launch: every cluster of the grid, on all cores where they know nothing of each other, else in turns.
 
 use super::block::Resident;
 use super::{Block, Program, Warp};
@@ -9,6 +9,7 @@ use crate::happens_before::Detector;
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::scheduler::Adversary;
 use crate::simd::Level;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// What a launch says about itself.
@@ -26,27 +27,123 @@ pub struct LaunchShape {
     pub parameters: Vec<u8>,
 }
 
-/// Runs every cluster; stops early if one traps or the budget is used up. `shared`: the memory of each block, unwritten.
-/// Returns how many instructions warps executed.
-pub fn run_grid(
-    program: &Program,
-    shape: &LaunchShape,
-    shared: &SharedMemory,
-    global: &mut GlobalMemory,
-    findings: &mut Findings,
-    options: &launch::backend::Options,
-) -> u64 {
-    let mut left = options.instruction_budget;
-    for number in 0..shape.clusters() {
-        let blocks: Vec<Resident> = shape.members(number).map(|index| resident(index, shared)).collect();
-        let masks = shape.masks(blocks.len());
-        let mut cluster = Block {
-            shape,
+/// Clusters that run side by side before what they wrote is put together. Fixed, so that results do not depend on how
+/// many cores there are.
+const BATCH: u64 = 256;
+
+/// Clusters that talk to each other are resident together: two on each processor of an H200.
+const RESIDENT: usize = 264;
+
+/// Instructions that a resident cluster executes before the next one has its turn.
+const TURN: u64 = 4096;
+
+/// A launch that is about to run.
+pub struct Grid<'a> {
+    pub program: &'a Program,
+    pub shape: &'a LaunchShape,
+    /// The memory of each block, unwritten.
+    pub shared: &'a SharedMemory,
+    pub options: &'a launch::backend::Options,
+}
+
+/// What became of a cluster.
+struct Ended<'k> {
+    global: GlobalMemory,
+    findings: Findings<'k>,
+    executed: u64,
+    stopped: bool,
+}
+
+impl Grid<'_> {
+    /// Runs every cluster; stops early if one traps or the budget is used up. Returns how many instructions warps
+    /// executed.
+    pub fn run(&self, global: &mut GlobalMemory, findings: &mut Findings) -> u64 {
+        if self.program.isolated { self.run_apart(global, findings) } else { self.run_in_turns(global, findings) }
+    }
+
+    /// Clusters that know nothing of each other, on all cores. Each sees memory as it was before its batch; what they
+    /// wrote is put together in their order.
+    fn run_apart(&self, global: &mut GlobalMemory, findings: &mut Findings) -> u64 {
+        let (clusters, whole) = (self.shape.clusters(), self.options.instruction_budget);
+        let mut left = whole;
+        for first in (0..clusters).step_by(BATCH as usize) {
+            global.share();
+            let (before, around) = (&*global, &*findings);
+            let numbers = first..clusters.min(first + BATCH);
+            let run = |number: u64| self.run_one(number, before.clone(), around.empty(), left);
+            let ended: Vec<Ended> = numbers.into_par_iter().map(run).collect();
+            for (mut one, number) in ended.into_iter().zip(first..) {
+                if one.executed > left {
+                    // Alone it was within the budget; with those before it, it is not.
+                    one = self.run_one(number, global.clone(), findings.empty(), left);
+                }
+                left -= one.executed;
+                global.take_changes(one.global);
+                findings.absorb(one.findings);
+                if one.stopped {
+                    return whole - left;
+                }
+            }
+        }
+        whole - left
+    }
+
+    fn run_one<'k>(&self, number: u64, global: GlobalMemory, findings: Findings<'k>, budget: u64) -> Ended<'k> {
+        let mut cluster = self.cluster(number, global, findings);
+        let executed = cluster.run(self.program, budget, self.options.instruction_budget);
+        self.end(cluster, executed)
+    }
+
+    /// Clusters that may wait for each other, in turns, on one core.
+    fn run_in_turns(&self, global: &mut GlobalMemory, findings: &mut Findings) -> u64 {
+        let whole = self.options.instruction_budget;
+        let (mut waiting, mut resident, mut left) = (0..self.shape.clusters(), Vec::new(), whole);
+        while left > 0 {
+            let room = RESIDENT - resident.len();
+            resident.extend(
+                waiting
+                    .by_ref()
+                    .take(room)
+                    .map(|number| self.cluster(number, GlobalMemory::default(), findings.empty())),
+            );
+            if resident.is_empty() {
+                break;
+            }
+            let mut staying = Vec::new();
+            let alone = resident.len() == 1 && waiting.is_empty();
+            for mut cluster in std::mem::take(&mut resident) {
+                cluster.global = std::mem::take(global);
+                let turn = if alone { left } else { TURN.min(left) };
+                let (executed, goes_on) = cluster.advance(self.program, turn, left, whole);
+                left -= executed;
+                if goes_on {
+                    *global = std::mem::take(&mut cluster.global);
+                    staying.push(cluster);
+                    continue;
+                }
+                let ended = self.end(cluster, executed);
+                *global = ended.global;
+                findings.absorb(ended.findings);
+                if ended.stopped {
+                    staying.into_iter().for_each(|other: Block| findings.absorb(other.findings));
+                    return whole - left;
+                }
+            }
+            resident = staying;
+        }
+        whole - left
+    }
+
+    fn cluster<'s, 'k>(&'s self, number: u64, global: GlobalMemory, findings: Findings<'k>) -> Block<'s, 'k> {
+        let blocks: Vec<Resident> = self.shape.members(number).map(|index| resident(index, self.shared)).collect();
+        let masks = self.shape.masks(blocks.len());
+        Block {
+            shape: self.shape,
             number,
             global,
-            warps: warps(&masks, program),
+            warps: warps(&masks, self.program),
             copies: Copies::new(masks.len()),
-            detector: Detector::watching(&masks, (masks.len() / blocks.len()) as u32, options.checks),
+            detector: Detector::watching(&masks, (masks.len() / blocks.len()) as u32, self.options.checks),
             blocks,
             cluster_barrier: Default::default(),
             mbarriers: BTreeMap::new(),
@@ -55,24 +152,24 @@ pub fn run_grid(
             timeouts: 0,
             findings,
             unwritten_reads: Default::default(),
-            adversary: Adversary::new(options.seed, number),
+            adversary: Adversary::new(self.options.seed, number),
             misused_barrier: false,
             stopped: false,
-            checks: options.checks,
-            engine: options.engine,
+            checks: self.options.checks,
+            engine: self.options.engine,
             level: Level::best(),
-        };
-        left -= cluster.run(program, left, options.instruction_budget);
+        }
+    }
+
+    /// What is left to say when all threads of a cluster have exited, or nobody can go on.
+    fn end<'k>(&self, mut cluster: Block<'_, 'k>, executed: u64) -> Ended<'k> {
         checks::report_faults(&mut cluster);
         if !cluster.stopped {
             checks::async_leak::report(&mut cluster);
         }
         cluster.land_all();
-        if cluster.stopped {
-            break;
-        }
+        Ended { global: cluster.global, findings: cluster.findings, executed, stopped: cluster.stopped }
     }
-    options.instruction_budget - left
 }
 
 fn resident(index: [u32; 3], shared: &SharedMemory) -> Resident {

@@ -5,6 +5,7 @@ mod block;
 mod call;
 mod flow;
 mod grid;
+mod isolation;
 mod meeting;
 mod program;
 mod registers;
@@ -13,7 +14,7 @@ mod warp;
 
 pub use block::Block;
 pub use call::{CallSite, Slot, defined};
-pub use grid::{LaunchShape, run_grid};
+pub use grid::{Grid, LaunchShape};
 pub use program::{AddressSource, Decoder, Program, Source, Step, Unsupported, Why, constant, truncate};
 pub use registers::{Chunk, Layout, Place, Registers};
 pub use warp::{State, Warp};

@@ -2,6 +2,7 @@
 
 use super::call::{self, CallSite, Passed, Slot, Unit};
 use super::flow::Flow;
+use super::isolation::is_isolated;
 use super::registers::Layout;
 use crate::exec::{self, Action, Compute, Lanewise};
 use crate::memory::{SharedMemory, Variables};
@@ -16,6 +17,8 @@ pub struct Program {
     pub steps: Vec<Step>,
     /// The entry first.
     pub units: Vec<Unit>,
+    /// Clusters can tell each other nothing.
+    pub isolated: bool,
     /// Registers of all functions together, and constants.
     pub layout: Arc<Layout>,
     /// What whole-warp kernels do of the steps.
@@ -68,7 +71,9 @@ impl Program {
         let mut layout = Layout::default();
         let functions = units.iter().map(|unit| &module.functions[unit.function]);
         functions.flat_map(|function| &function.registers).for_each(|register| layout.push(register.ty));
-        let mut program = Program { steps: vec![], layout: Arc::default(), code: Code::default(), units };
+        let statements = units.iter().flat_map(|unit| &module.functions[unit.function].body);
+        let isolated = is_isolated(statements);
+        let mut program = Program { steps: vec![], layout: Arc::default(), code: Code::default(), isolated, units };
         for unit in &program.units {
             let function = &module.functions[unit.function];
             let flow = Flow::new(function);
