@@ -78,8 +78,8 @@ fn run(wanted: &str) -> Result<bool, Error> {
 fn line(form: &Form, tally: Tally) -> String {
     let counts = format!("{:<22} {:>10} inputs, {} differences", form.name, form.operands(), tally.count);
     let Some(Difference { operand, expected, found }) = tally.first else { return counts };
-    let digits = 2 * form.bytes();
-    format!("{counts}, first {operand:#0$x}: emulator {expected:#0$x}, GPU {found:#0$x}", digits + 2)
+    let width = 2 + 2 * form.bytes();
+    format!("{counts}, first {operand:#0width$x}: emulator {expected:#0width$x}, GPU {found:#0width$x}")
 }
 
 /// While one chunk is compared, the device computes the next.
