@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 use veriflash::filetests::{Case, Judge, Verdict, corpus, find};
 
 /// Cases that run; raise it whenever more do.
-const RUNNING: usize = 139;
+const RUNNING: usize = 159;
 const CASES: usize = 159;
 const SEEDS: u64 = 2;
 

@@ -185,6 +185,18 @@ impl Function<'_> {
         check("cuFuncSetAttribute", status)
     }
 
+    /// Puts a launch of `blocks` blocks of `threads` threads into the stream, for an entry whose parameters are all of 64
+    /// bits; those beyond the given ones are zero.
+    pub fn start(&self, stream: &Stream, [blocks, threads]: [u32; 2], parameters: &[u64]) -> Result<(), Error> {
+        let mut bytes: Vec<u8> = parameters.iter().flat_map(|value| value.to_le_bytes()).collect();
+        // The entry may declare more than is given: there are places for as many as any entry can have.
+        bytes.resize(bytes.len() + MOST_PARAMETER_BYTES, 0);
+        let offsets: Vec<usize> = (0..MOST_PARAMETER_BYTES).map(|index| 8 * index.min(parameters.len())).collect();
+        let (grid, block) = ([blocks, 1, 1], [threads, 1, 1]);
+        let launch = Launch { entry: None, grid, block, cluster: None, shared: 0, repeat: 1, args: vec![] };
+        self.launch(stream, &launch, (&mut bytes, &offsets)).map_err(|error| error.in_launch(&self.entry, &launch))
+    }
+
     /// Puts one launch into the stream; `parameters` is the block that the launch builds for this entry, and `offsets`
     /// say where each parameter begins in it. One by one, for the driver aligns tensor maps only so.
     pub(crate) fn launch(
@@ -239,6 +251,9 @@ impl Function<'_> {
         }
     }
 }
+
+/// PTX ISA, "Kernel function parameters": the most that an entry can declare, of at least one byte each.
+const MOST_PARAMETER_BYTES: usize = 32_764;
 
 /// CUDA C++ Programming Guide, "Thread block clusters": the size that every GPU with clusters can run.
 const PORTABLE_CLUSTER_BLOCKS: u32 = 8;

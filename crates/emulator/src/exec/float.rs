@@ -6,7 +6,7 @@ use super::{Compute, Lanewise};
 use crate::machine::{Decoder, Why};
 use crate::numerics::arithmetic::{self, Mode, NanOperand};
 use crate::numerics::format::Rounding;
-use crate::numerics::{double, special};
+use crate::numerics::{double, special, special_double};
 use crate::simd::Kernel;
 use ptx::forms::Float;
 use ptx::{Instruction, Type};
@@ -73,6 +73,7 @@ impl Lane {
             Float::NegateDouble => double::negate(a),
             Float::AbsoluteDouble => double::absolute(a),
             Float::ReciprocalDouble => double::reciprocal(a, rounding),
+            Float::ReciprocalDoubleApproximate => special_double::unit_reciprocal(a),
             Float::SquareRootDouble => double::square_root(a, rounding),
             _ => u64::from(self.single(operands.map(|value| value as u32))),
         }

@@ -6,7 +6,7 @@ use ptx::{Instruction, Op};
 /// Does the emulator execute this operation?
 pub fn executes(op: Op) -> bool {
     match op {
-        Op::Float(op) => !matches!(op, Float::ReciprocalDoubleApproximate | Float::ReciprocalRootDouble),
+        Op::Float(op) => op != Float::ReciprocalRootDouble,
         Op::Movement(_) | Op::Warp(_) | Op::Matrix(_) | Op::Wmma(_) => true,
         Op::AsyncCopy(op) => matches!(
             op,

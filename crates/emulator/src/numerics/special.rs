@@ -19,7 +19,7 @@ const ONE: u32 = 0x3f80_0000;
 const TWO_POW_24: u32 = 0x4b80_0000;
 
 /// How a function reads its table.
-struct Interpolation {
+pub(super) struct Interpolation {
     rows: &'static [Row],
     /// Fraction bits of the operand below those that choose the row.
     offset_bits: u32,
@@ -38,11 +38,12 @@ mod interpolations {
     pub const SIN: Interpolation = Interpolation { rows: &SINE,            offset_bits: 17, shift: 11, bias: 0 };
     pub const TANH: Interpolation = Interpolation { rows: &HYPERBOLIC_TANGENT, offset_bits: 17, shift: 15, bias: 0 };
 }
-use interpolations::*;
+use interpolations::{EX2, LG2, SIN, SQRT, TANH};
+pub(super) use interpolations::{RCP, RSQ};
 
 impl Interpolation {
     /// `fraction` is the 23-bit fraction, with further bits of the row's index above it.
-    fn at(&self, fraction: u32) -> i64 {
+    pub(super) fn at(&self, fraction: u32) -> i64 {
         let [value, slope, curvature] = self.rows[(fraction >> self.offset_bits) as usize].map(i64::from);
         let offset = fraction & ((1 << self.offset_bits) - 1);
         let square = truncated_square(offset << (17 - self.offset_bits));
