@@ -3,7 +3,7 @@
 Inputs come from the seeds in the recipes, drawn here as `launch` draws them. References are stored no wider than their
 tolerance needs.
 """
-import hashlib, math, os, struct
+import glob, gzip, hashlib, math, os, re, struct
 from operator import mul
 
 ROOT = os.path.dirname(os.path.abspath(__file__))
@@ -103,6 +103,49 @@ class Drawn:
         return only
 
 
+# Modules: one file for the targets whose texts differ in the `.target` line alone, and gzip for the long ones.
+
+LONG = 200_000
+
+
+def store_modules():
+    """Packs and removes what compilers left in `ptx/`, in the order of the targets."""
+    for path in glob.glob(f'{ROOT}/ptx/*.ptx'):
+        if os.path.getsize(path) > LONG:
+            with open(path, 'rb') as file, open(f'{path}.gz', 'wb') as packed:
+                packed.write(gzip.compress(file.read(), 9, mtime=0))
+            os.remove(path)
+    for name in {os.path.basename(path).split('.')[0] for path in glob.glob(f'{ROOT}/ptx/*')}:
+        kept = None
+        for target in TARGETS:
+            path = module_path(name, target)
+            text = path and re.sub(r'(?m)^\.target \w+', '.target', module_text(path))
+            if text and text == kept:
+                os.remove(f'{ROOT}/{path}')
+            kept = text or kept
+
+
+def module_path(name, target):
+    """The module's file for that very target, if there is one."""
+    paths = [f'ptx/{name}.{target}.ptx{packed}' for packed in ('', '.gz')]
+    return next((path for path in paths if os.path.exists(f'{ROOT}/{path}')), None)
+
+
+def module_text(path):
+    opened = gzip.open if path.endswith('.gz') else open
+    with opened(f'{ROOT}/{path}', 'rt') as file:
+        return file.read()
+
+
+def module_lines(name, target):
+    """The lines that name a module: its own file, or that of the latest target before, made for this one."""
+    if path := module_path(name, target):
+        return [f'ptx = "{path}"']
+    before = TARGETS[:TARGETS.index(target)]
+    path = [path for earlier in before if (path := module_path(name, earlier))][-1]
+    return [f'ptx = "{path}"', f'target = "{target}"']
+
+
 # Recipes.
 
 def stored(name, element, values):
@@ -132,7 +175,7 @@ def reference(name, element, values, tolerance):
 
 
 class Case:
-    """A kernel for several targets; `{target}` in the name of its PTX is each of them."""
+    """A kernel for several targets; its PTX is named without them."""
 
     def __init__(self, name, what, ptx, entry, grid, block, shared=0):
         self.name, self.what, self.ptx, self.entry = name, what, ptx, entry
@@ -209,7 +252,7 @@ class Case:
 
     def write_target(self, target, shared, suffix):
         ptx = self.ptx + suffix
-        lines = [f'# {self.what}', *self.findings.get(target, []), f'ptx = "ptx/{ptx}.{target}.ptx"', '']
+        lines = [f'# {self.what}', *self.findings.get(target, []), *module_lines(ptx, target), '']
         for buffer in self.buffers:
             lines += [*buffer, '']
         lines += [*self.earlier, *self.launch(shared), '']

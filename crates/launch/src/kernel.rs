@@ -1,7 +1,6 @@
 //! The one currency: a PTX module and its recipe.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ptx::{Function, Module, Parameter, Parsed};
 
@@ -10,10 +9,7 @@ use crate::expr::nearest;
 use crate::recipe::{Launch, Recipe};
 use crate::resolve::Limits;
 use crate::resolved::{self, ArgumentValue, Resolved};
-use crate::{files, hash, header};
-
-/// Longest PTX or recipe that is read, in bytes; spans are 32 bits wide.
-const MAX_TEXT_BYTES: u64 = 256 << 20;
+use crate::{hash, header, module_text};
 
 /// A PTX module, the text it stands in, and how to launch it.
 ///
@@ -57,9 +53,14 @@ impl Kernel {
         Kernel::with_text(path, text, recipe)
     }
 
-    /// Reads a `.ptx` text for a recipe that was read elsewhere.
+    /// Reads a `.ptx` text for a recipe that was read elsewhere; the kernel's text is for the target that the recipe
+    /// names.
     pub fn with_text(path: &str, text: &str, recipe: Recipe) -> Result<Kernel, Error> {
-        let parsed = ptx::parse(&ptx::Source::new(path, text))?;
+        let source = match recipe.target {
+            Some(target) => ptx::Source::new(path, module_text::retargeted(path, text, target)?),
+            None => ptx::Source::new(path, text),
+        };
+        let parsed = ptx::parse(&source)?;
         Ok(Kernel::new(stem(Path::new(path)), parsed, recipe))
     }
 
@@ -73,15 +74,15 @@ impl Kernel {
 
     /// Opens a `.ptx` with a header, a `.ptx` with a `.toml` of the same stem beside it, or such a `.toml`.
     pub fn open(path: &Path) -> Result<Kernel, Error> {
-        let text = read_text(path)?;
+        let text = module_text::read(path)?;
         let name = path.display().to_string();
         if path.extension().is_some_and(|extension| extension == "toml") {
             return Kernel::beside(path, Recipe::parse(&name, &text)?);
         }
-        let recipe_path = path.with_extension("toml");
+        let recipe_path = module_text::unpacked_name(path).with_extension("toml");
         match header::read(&name, &text)? {
             None if recipe_path.is_file() => {
-                let recipe = Recipe::parse(&recipe_path.display().to_string(), &read_text(&recipe_path)?)?;
+                let recipe = Recipe::parse(&recipe_path.display().to_string(), &module_text::read(&recipe_path)?)?;
                 Kernel::with_text(&name, &text, recipe)
             }
             _ => Kernel::parse(&name, &text),
@@ -94,7 +95,7 @@ impl Kernel {
             Some(file) => path.parent().map(Path::to_path_buf).unwrap_or_default().join(file),
             None => path.with_extension("ptx"),
         };
-        Kernel::with_text(&ptx.display().to_string(), &read_text(&ptx)?, recipe)
+        Kernel::with_text(&ptx.display().to_string(), &module_text::read(&ptx)?, recipe)
     }
 
     /// The module.
@@ -191,19 +192,15 @@ fn check_pointer(value: &ArgumentValue, parameter: &Parameter) -> Result<(), Str
 }
 
 fn stem(path: &Path) -> String {
-    path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
-}
-
-fn read_text(path: &Path) -> Result<String, Error> {
-    if fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
-        return Err(Error::File { path: path.into(), message: "is a folder: expected a .ptx or .toml file".into() });
-    }
-    let bytes = files::read(path, MAX_TEXT_BYTES)?;
-    String::from_utf8(bytes).map_err(|_| Error::File { path: PathBuf::from(path), message: "is not UTF-8 text".into() })
+    module_text::unpacked_name(path)
+        .file_stem()
+        .map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const HEADER: &str = r#"//@ [buffer.x]
@@ -282,6 +279,18 @@ mod tests {
         let again = Kernel::parse("again.ptx", &printed.parsed.source.text).unwrap();
         assert_eq!(again.recipe, kernel.recipe);
         assert_eq!(again.module(), kernel.module());
+    }
+
+    #[test]
+    fn a_recipe_names_another_target() {
+        let header = format!("//@ target = \"sm_90a\"\n{HEADER}");
+        let kernel = Kernel::parse("scale.ptx", &format!("{header}{BODY}")).unwrap();
+        assert_eq!(kernel.module().target.to_string(), "sm_90a");
+        assert_eq!(kernel.parsed.source.text, format!("{header}{}", BODY.replace("sm_80", "sm_90a")));
+        let printed = Kernel::generated("scale", kernel.module(), kernel.recipe.clone()).unwrap();
+        assert_eq!(Kernel::parse("again.ptx", &printed.parsed.source.text).unwrap().hash(), kernel.hash());
+        let unknown = Kernel::parse("scale.ptx", &format!("//@ target = \"hopper\"\n{BODY}")).unwrap_err();
+        insta::assert_snapshot!(unknown, @"scale.ptx:1:14: unknown target `hopper`: expected one such as `sm_80`");
     }
 
     #[test]

@@ -16,6 +16,9 @@ impl Recipe {
         if let Some(ptx) = &self.ptx {
             line(&mut text, "ptx", quote(ptx));
         }
+        if let Some(target) = &self.target {
+            line(&mut text, "target", quote(&target.to_string()));
+        }
         if !self.lets.is_empty() {
             text.push_str("[let]\n");
             self.lets.iter().for_each(|(name, value)| line(&mut text, &key(name), integer(value)));

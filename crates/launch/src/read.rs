@@ -1,5 +1,6 @@
 //! TOML to [`Recipe`].
 
+use ptx::Target;
 use toml::de::DeTable;
 
 use crate::buffer::{Float, Init, split_call, within};
@@ -25,9 +26,10 @@ pub(crate) fn recipe(toml: &str, source: Source) -> Result<Recipe, Error> {
 }
 
 fn read(root: &Table) -> Result<Recipe, Fault> {
-    root.allow(&["ptx", "let", "buffer", "launch", "attention"])?;
+    root.allow(&["ptx", "target", "let", "buffer", "launch", "attention"])?;
     let recipe = Recipe {
         ptx: root.optional("ptx", |item| Ok(item.string()?.to_string()))?,
+        target: root.optional("target", target)?,
         lets: root.optional("let", lets)?.unwrap_or_default(),
         buffers: root.optional("buffer", buffers)?.unwrap_or_default(),
         launches: root.optional("launch", launches)?.unwrap_or_default(),
@@ -37,6 +39,11 @@ fn read(root: &Table) -> Result<Recipe, Fault> {
     check_buffer_names(&recipe)?;
     root.optional("attention", |item| check_attention_names(&recipe, item.spot()))?;
     Ok(recipe)
+}
+
+fn target(item: Item) -> Result<Target, Fault> {
+    let name = item.string()?;
+    name.parse().map_err(|()| item.fault(format!("unknown target `{name}`: expected one such as `sm_80`")))
 }
 
 fn lets(item: Item) -> Result<Vec<(String, Expr)>, Fault> {

@@ -35,6 +35,8 @@ use crate::tensor_map::TensorMap;
 pub struct Recipe {
     /// The PTX file, where the recipe is a `kernel.toml` that names it.
     pub ptx: Option<String>,
+    /// `target`: the architecture that the module is loaded for in place of the one in its text.
+    pub target: Option<ptx::Target>,
     /// `[let]`: named integers in order; each may use those before it.
     pub lets: Vec<(String, Expr)>,
     /// `[buffer.NAME]` in order.

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 /// Every key of the grammar.
 const FULL: &str = r#"
 ptx = "kernel.ptx"
+target = "sm_90a"
 [let]
 n = 1024
 m = "n / 2 + 1"
