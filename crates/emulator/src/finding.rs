@@ -147,7 +147,10 @@ impl<'a> Findings<'a> {
             file,
             line: position.line,
             column: position.column,
-            source: self.written(actor.place),
+            source: match actor.place {
+                Place::Statement(statement) => self.source(statement),
+                _ => None,
+            },
             cta: actor.cta,
             warp: actor.warp,
             lanes: actor.lanes,
@@ -155,8 +158,7 @@ impl<'a> Findings<'a> {
     }
 
     /// The line that generated a statement, if `.loc` tells.
-    fn written(&self, place: Place) -> Option<String> {
-        let Place::Statement(statement) = place else { return None };
+    pub fn source(&self, statement: u32) -> Option<String> {
         let module = &self.kernel.parsed.module;
         let (function, _, statement) = self.locate(statement);
         module.functions[function].body.get(statement as usize)?;

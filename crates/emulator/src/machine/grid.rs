@@ -9,6 +9,7 @@ use crate::happens_before::Detector;
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::scheduler::Adversary;
 use crate::simd::Level;
+use crate::trace::Timeline;
 use std::collections::BTreeMap;
 
 /// What a launch says about itself.
@@ -35,11 +36,13 @@ pub fn run_grid(
     global: &mut GlobalMemory,
     findings: &mut Findings,
     options: &launch::backend::Options,
+    mut timeline: Option<&mut Timeline>,
 ) -> u64 {
     let mut left = options.instruction_budget;
     for number in 0..shape.clusters() {
         let blocks: Vec<Resident> = shape.members(number).map(|index| resident(index, shared)).collect();
         let masks = shape.masks(blocks.len());
+        let trace = timeline.as_ref().and_then(|timeline| timeline.recorder(number, blocks.len(), masks.len()));
         let mut cluster = Block {
             shape,
             number,
@@ -61,6 +64,7 @@ pub fn run_grid(
             checks: options.checks,
             engine: options.engine,
             level: Level::best(),
+            trace,
         };
         left -= cluster.run(program, left, options.instruction_budget);
         checks::report_faults(&mut cluster);
@@ -68,6 +72,10 @@ pub fn run_grid(
             checks::async_leak::report(&mut cluster);
         }
         cluster.land_all();
+        cluster.trace_end();
+        if let (Some(timeline), Some(trace)) = (&mut timeline, &cluster.trace) {
+            timeline.add(trace, &cluster.blocks.iter().map(|block| block.index).collect::<Vec<_>>());
+        }
         if cluster.stopped {
             break;
         }
