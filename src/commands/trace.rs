@@ -26,9 +26,9 @@ impl TraceTo {
     pub fn write(&self, trace: Option<&Trace>) -> anyhow::Result<()> {
         let (Some(path), Some(trace)) = (&self.trace, trace) else { return Ok(()) };
         replace(path, &trace.json).with_context(|| format!("cannot write the trace to {}", path.display()))?;
-        let cut = if trace.cut { "; there were more, which are left out" } else { "" };
+        let cut = if trace.cut { "; later ones are left out" } else { "" };
         let (blocks, events) = (trace.blocks, trace.events);
-        eprintln!("trace: {events} events of {blocks} blocks in {}{cut}", path.display());
+        eprintln!("trace: {} (blocks: {blocks}, events: {events}{cut})", path.display());
         Ok(())
     }
 }

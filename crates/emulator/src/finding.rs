@@ -177,7 +177,9 @@ impl<'a> Findings<'a> {
 
     fn offset(&self, statement: u32) -> u32 {
         let (function, _, statement) = self.locate(statement);
-        let spans = self.kernel.parsed.spans[function].get(statement as usize);
+        let all = &self.kernel.parsed.spans[function];
+        // Whoever runs behind the last statement has come from it.
+        let spans = all.get(statement as usize).or(all.last());
         spans.map(|spans| spans.head.start).unwrap_or_default()
     }
 

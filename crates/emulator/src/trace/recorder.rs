@@ -115,10 +115,10 @@ impl Recorder {
         self.slices[slice].end = Some(now);
     }
 
-    /// `from` led to `to`, now.
+    /// `from` led to `to`, by what ended just now.
     pub fn connect(&mut self, name: &'static str, from: Option<SliceId>, to: Option<SliceId>, now: Time) {
         if let (Some(from), Some(to), false) = (from, to, self.cut) {
-            self.arrows.push(Arrow { name, from: (from, now), to: (to, now) });
+            self.arrows.push(Arrow { name, from: (from, now.saturating_sub(1)), to: (to, now) });
         }
     }
 
@@ -209,5 +209,48 @@ impl Recorder {
             slice.end = Some(now);
             slice.details.push(("unfinished", true.into()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slice(start: Time) -> Slice {
+        Slice::new(Track::Copies(0), start, "copy")
+    }
+
+    #[test]
+    fn what_finds_no_room_is_left_out_and_said_so() {
+        let mut recorder = Recorder::new(1, 3);
+        let first = recorder.open(slice(0));
+        recorder.connect("issues", first, first, 0);
+        assert!(!recorder.cut);
+        assert_eq!(recorder.open(slice(1)), None);
+        assert!(recorder.cut);
+        recorder.connect("issues", first, first, 1);
+        assert_eq!((recorder.slices.len(), recorder.arrows.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_batch_ends_with_its_last_copy() {
+        let mut recorder = Recorder::new(1, 10);
+        let slice = recorder.open(slice(0));
+        let batch = recorder.start_batch(slice, 2).unwrap();
+        recorder.land_one(batch, 5);
+        assert_eq!(recorder.slices[0].end, None);
+        recorder.land_one(batch, 7);
+        assert_eq!(recorder.slices[0].end, Some(7));
+    }
+
+    #[test]
+    fn a_group_of_products_ends_with_the_last_warp_that_waits() {
+        let mut recorder = Recorder::new(4, 10);
+        (0..4).for_each(|warp| recorder.multiply((0, 0), warp, slice(warp as Time)));
+        assert_eq!(recorder.slices.len(), 1);
+        recorder.wait_for_groups(0, 2, 1, 10);
+        recorder.wait_for_groups(0, 1, 1, 12);
+        recorder.wait_for_groups(0, 1, 1, 15);
+        assert_eq!((recorder.slices[0].start, recorder.slices[0].end), (0, Some(12)));
     }
 }

@@ -175,7 +175,7 @@ impl<'a> Drawing<'a> {
         })
     }
 
-    /// Both ends of an arrow, each inside of its slice; none if one is not drawn.
+    /// Both ends of an arrow, each inside of its slice; none if one is not drawn, or it would point back.
     fn arrow(&self, arrow: &Arrow, number: u64) -> Option<[Value; 2]> {
         let inside = |(slice, time): (SliceId, Time)| {
             let slice = &self.recorder.slices[slice];
@@ -192,8 +192,8 @@ impl<'a> Drawing<'a> {
             }
             event
         };
-        let start = inside(arrow.from);
-        Some([event("s", from, start), event("f", to, inside(arrow.to).max(start))])
+        let (start, end) = (inside(arrow.from), inside(arrow.to));
+        (start <= end).then(|| [event("s", from, start), event("f", to, end)])
     }
 
     /// The unit of the format.
