@@ -258,3 +258,47 @@ fn doctor_speaks_json_about_this_machine() {
     let bare: Value = serde_json::from_slice(&bare.stdout).expect("JSON");
     assert_eq!((&bare["verdict"], &bare["tools"][0]["path"]), (&"fail".into(), &Value::Null), "{bare:#}");
 }
+
+#[test]
+fn a_trace_is_written_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("trace.json");
+    for command in ["run", "sanitize"] {
+        let case = "filetests/pass/ring_of_boxes.ptx";
+        let traced = veriflash(&[command, case, "--seed", "5", "--trace", shown(&file), "--trace-blocks", "1"]);
+        assert_eq!(exit(&traced), 0, "{}", text(&traced));
+        assert!(text(&traced).contains("trace.json (blocks: 1, events: "), "{}", text(&traced));
+        let written = std::fs::read_to_string(&file).expect("the trace");
+        let value: Value = serde_json::from_str(&written).expect("JSON");
+        assert_eq!(value["otherData"]["seed"], 5);
+        assert!(value["traceEvents"].as_array().is_some_and(|events| events.len() > 20));
+    }
+    let left: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder").collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    let nowhere = folder.path().join("missing").join("trace.json");
+    let refused = veriflash(&["run", "filetests/pass/ring_of_boxes.ptx", "--trace", shown(&nowhere)]);
+    assert_eq!(exit(&refused), 2, "{}", text(&refused));
+    assert!(text(&refused).contains(&format!("cannot write the trace to {}", shown(&nowhere))), "{}", text(&refused));
+}
+
+#[test]
+fn sanitize_traces_the_schedule_of_the_finding() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("trace.json");
+    let case = "filetests/fail/deadlock/crossed_barriers.ptx";
+    let found = veriflash(&["sanitize", case, "--seed", "3", "--trace", shown(&file), "--format", "json"]);
+    assert_eq!(exit(&found), 1, "{}", text(&found));
+    let result: Value = serde_json::from_slice(&found.stdout).expect("nothing but JSON");
+    let trace: Value = serde_json::from_str(&std::fs::read_to_string(&file).expect("the trace")).expect("JSON");
+    assert_eq!(trace["otherData"]["seed"], result["findings"][0]["seed"]);
+}
+
+#[test]
+fn a_gpu_draws_no_timeline() {
+    let (_folder, path) = case("clean.ptx", &format!("{HEAD}.entry k() {{ ret; }}\n"));
+    let refused = veriflash(&["run", shown(&path), "--backend", "cuda", "--trace", "trace.json"]);
+    assert_eq!(exit(&refused), 2, "{}", text(&refused));
+    assert!(text(&refused).contains("`--trace` needs `--backend emulator`"), "{}", text(&refused));
+    let alone = veriflash(&["run", shown(&path), "--trace-blocks", "2"]);
+    assert_eq!(exit(&alone), 2, "{}", text(&alone));
+}

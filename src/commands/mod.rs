@@ -9,6 +9,7 @@ mod prove;
 mod ptx;
 mod run;
 mod sanitize;
+mod trace;
 mod verify;
 
 use annotate_snippets::Renderer;

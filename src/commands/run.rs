@@ -2,6 +2,7 @@
 
 use super::input::Input;
 use super::output::{Format, findings_json, print_findings, print_json};
+use super::trace::TraceTo;
 use super::{BackendName, Exit};
 use attention::oracle::Parity;
 use lab::Case;
@@ -13,7 +14,7 @@ use std::time::Duration;
 /// Runs a kernel on the emulator or on a GPU and compares its results with what the recipe expects
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash run kernel.ptx\n  veriflash run kernel.ptx --backend cuda\n  veriflash run kernel.ptx --seed 3                the fourth schedule"
+    after_help = "Examples:\n  veriflash run kernel.ptx\n  veriflash run kernel.ptx --backend cuda\n  veriflash run kernel.ptx --seed 3                the fourth schedule\n  veriflash run kernel.ptx --trace trace.json      a timeline for https://ui.perfetto.dev"
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -34,6 +35,9 @@ pub struct Arguments {
     #[arg(long, default_value_t = Options::default().instruction_budget)]
     budget: u64,
 
+    #[command(flatten)]
+    trace: TraceTo,
+
     /// How the result is written
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -53,8 +57,13 @@ struct Shown {
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let kernel = arguments.input.kernel()?;
     super::check_module(&kernel)?;
-    let options = Options { seed: arguments.seed, instruction_budget: arguments.budget, ..Options::default() };
+    let traced_blocks = arguments.trace.blocks();
+    let options =
+        Options { seed: arguments.seed, instruction_budget: arguments.budget, traced_blocks, ..Options::default() };
     match arguments.backend {
+        BackendName::Cuda if traced_blocks > 0 => anyhow::bail!(
+            "`--trace` needs `--backend emulator`: a GPU does not tell when a warp waits; leave `--trace` out, or trace on the emulator"
+        ),
         BackendName::Emulator => on(&emulator::Emulator, &kernel, arguments, &options),
         BackendName::Cuda => on(&cuda::Cuda::open(0)?, &kernel, arguments, &options),
     }
@@ -65,6 +74,7 @@ fn on<B: Backend>(backend: &B, kernel: &Kernel, arguments: &Arguments, options: 
     let mut memory = Memory::new(&resolved, arguments.data_seed)?;
     let mut loaded = backend.load(kernel)?;
     let run = backend.run(&mut loaded, &mut memory, options)?;
+    arguments.trace.write(run.trace.as_ref())?;
     let shown = Shown {
         run,
         failures: memory.failures(&resolved).iter().map(ToString::to_string).collect(),

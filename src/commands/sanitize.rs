@@ -3,14 +3,16 @@
 use super::Exit;
 use super::input::Input;
 use super::output::{Format, findings_json, print_findings, print_json, verdict};
-use launch::Limits;
-use launch::backend::Options;
+use super::trace::TraceTo;
+use emulator::Emulator;
+use launch::backend::{Backend, Options};
+use launch::{Finding, Kernel, Limits, Memory};
 use serde_json::json;
 
 /// Runs a kernel on the emulator under several schedules and reports races, missing waits and their like
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash sanitize kernel.ptx\n  veriflash sanitize kernel.ptx --seed 17          repeats one schedule\n  veriflash sanitize add.ptx --grid 8 --block 128 --arg 'x=f32[1024]:normal(1)' --arg 'n=u32:1024'\n  veriflash sanitize kernel.ptx --format json"
+    after_help = "Examples:\n  veriflash sanitize kernel.ptx\n  veriflash sanitize kernel.ptx --seed 17          repeats one schedule\n  veriflash sanitize add.ptx --grid 8 --block 128 --arg 'x=f32[1024]:normal(1)' --arg 'n=u32:1024'\n  veriflash sanitize kernel.ptx --format json\n  veriflash sanitize kernel.ptx --trace trace.json   a timeline for https://ui.perfetto.dev"
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -32,6 +34,9 @@ pub struct Arguments {
     #[arg(long, default_value_t = Options::default().instruction_budget)]
     budget: u64,
 
+    #[command(flatten)]
+    trace: TraceTo,
+
     /// How the result is written
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -45,6 +50,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let sanitized = emulator::sanitize(&kernel, &seeds, arguments.data_seed, arguments.budget)?;
     let findings = &sanitized.findings;
     let exit = Exit::of_findings(!findings.is_empty());
+    arguments.draw(&kernel, findings, &seeds)?;
     match arguments.format {
         Format::Json => {
             print_json("sanitize", verdict(findings), exit, json!({ "findings": findings_json(findings) }));
@@ -62,6 +68,19 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
 }
 
 impl Arguments {
+    /// Runs one schedule again for its timeline: the one that the first finding names, else the first.
+    fn draw(&self, kernel: &Kernel, findings: &[Finding], seeds: &[u64]) -> anyhow::Result<()> {
+        let traced_blocks = self.trace.blocks();
+        if traced_blocks == 0 {
+            return Ok(());
+        }
+        let seed = findings.first().map(|finding| finding.seed).or(seeds.first().copied()).unwrap_or_default();
+        let options = Options { seed, instruction_budget: self.budget, traced_blocks, ..Options::default() };
+        let mut loaded = Emulator.load(kernel)?;
+        let mut memory = Memory::new(loaded.resolved(), self.data_seed)?;
+        self.trace.write(Emulator.run(&mut loaded, &mut memory, &options)?.trace.as_ref())
+    }
+
     /// The command that does the same again, up to the seed.
     fn repeat(&self) -> String {
         let mut repeat = self.input.repeat("sanitize");

@@ -6,6 +6,7 @@ use crate::finding::Findings;
 use crate::machine::{Grid, LaunchShape, Program, Unsupported};
 use crate::memory::{GlobalMemory, Pages, SharedMemory, Variables};
 use crate::sanitize::merge;
+use crate::trace::Timeline;
 use launch::backend::{Backend, Options, Run, Witness};
 use launch::resolved::{self, MAP_BYTES, Placement};
 use launch::tensor_map::ResolvedMap;
@@ -60,6 +61,8 @@ impl Backend for Emulator {
     fn run(&self, loaded: &mut Loaded, memory: &mut Memory, options: &Options) -> Result<Run, Error> {
         let before = memory.clone();
         let mut device = Device::new(memory, loaded.kernel.module());
+        let launches = loaded.resolved.launches.len();
+        device.timeline = (options.traced_blocks > 0).then(|| Timeline::new(options.traced_blocks, launches));
         let mut findings = Findings::new(&loaded.kernel, options.seed);
         let mut run = Run::default();
         let spots = loaded.kernel.recipe.launches.iter().map(|launch| launch.spot.0);
@@ -71,6 +74,8 @@ impl Backend for Emulator {
             let entry = loaded.kernel.entry(launch)?;
             run.witness.extend(executed.map(|_| Witness::of(&entry.name, launch)));
         }
+        let timeline = device.timeline.take();
+        run.trace = timeline.map(|timeline| timeline.into_trace(loaded.kernel.file(), options.seed));
         device.copy_back(memory);
         run.outputs = memory.changes_since(&before);
         run.findings = merge(findings.into_vec().iter());
@@ -105,6 +110,7 @@ struct Device {
     /// Name and element type of each.
     buffers: Vec<(String, Element)>,
     variables: Variables,
+    timeline: Option<Timeline>,
 }
 
 impl Device {
@@ -116,7 +122,7 @@ impl Device {
         let addresses = memory.buffers.iter().map(place).collect();
         let variables = Variables::place(module, &mut global);
         let buffers = memory.buffers.iter().map(|buffer| (buffer.name.clone(), buffer.element)).collect();
-        Device { global, addresses, buffers, variables }
+        Device { global, addresses, buffers, variables, timeline: None }
     }
 
     /// How many instructions warps executed; none if the launch did not happen. A launch that the target would refuse is
@@ -150,7 +156,13 @@ impl Device {
         findings.lay_out(program.places());
         let shared = SharedMemory::new(kernel.module(), function, launch.shared);
         let grid = Grid { program: &program, shape: &shape, shared: &shared, options };
-        Ok(Some((0..launch.repeat).map(|_| grid.run(&mut self.global, findings)).sum()))
+        self.timeline.iter_mut().for_each(|timeline| timeline.enter(&function.name));
+        let run = |repeat| {
+            // Repeats look alike: the first is traced.
+            let timeline = self.timeline.as_mut().filter(|_| repeat == 0);
+            grid.run(&mut self.global, findings, timeline)
+        };
+        Ok(Some((0..launch.repeat).map(run).sum()))
     }
 
     fn copy_back(self, memory: &mut Memory) {

@@ -160,7 +160,10 @@ impl<'a> Findings<'a> {
             file,
             line: position.line,
             column: position.column,
-            source: self.written(actor.place),
+            source: match actor.place {
+                Place::Statement(statement) => self.source(statement),
+                _ => None,
+            },
             cta: actor.cta,
             warp: actor.warp,
             lanes: actor.lanes,
@@ -168,8 +171,7 @@ impl<'a> Findings<'a> {
     }
 
     /// The line that generated a statement, if `.loc` tells.
-    fn written(&self, place: Place) -> Option<String> {
-        let Place::Statement(statement) = place else { return None };
+    pub fn source(&self, statement: u32) -> Option<String> {
         let module = &self.kernel.parsed.module;
         let (function, _, statement) = self.locate(statement);
         module.functions[function].body.get(statement as usize)?;
@@ -188,7 +190,9 @@ impl<'a> Findings<'a> {
 
     fn offset(&self, statement: u32) -> u32 {
         let (function, _, statement) = self.locate(statement);
-        let spans = self.kernel.parsed.spans[function].get(statement as usize);
+        let all = &self.kernel.parsed.spans[function];
+        // Whoever runs behind the last statement has come from it.
+        let spans = all.get(statement as usize).or(all.last());
         spans.map(|spans| spans.head.start).unwrap_or_default()
     }
 

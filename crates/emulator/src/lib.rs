@@ -47,6 +47,7 @@ pub mod report;
 mod sanitize;
 mod scheduler;
 mod simd;
+mod trace;
 
 pub use backend::{Emulator, Error, Loaded, executes};
 pub use machine::Unsupported;

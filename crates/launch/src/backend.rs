@@ -62,6 +62,9 @@ pub struct Options {
     pub checks: bool,
     /// How an emulator computes.
     pub engine: Engine,
+    /// An emulator draws a timeline of so many blocks of each launch, the first ones; where the last is one of a
+    /// cluster, of the whole cluster.
+    pub traced_blocks: u64,
 }
 
 /// How an emulator computes: the results are the same.
@@ -77,7 +80,7 @@ pub enum Engine {
 impl Default for Options {
     fn default() -> Options {
         // A hundred times what the largest built-in witness needs, and under a minute for an endless loop.
-        Options { seed: 0, instruction_budget: 100_000_000, checks: true, engine: Engine::Warps }
+        Options { seed: 0, instruction_budget: 100_000_000, checks: true, engine: Engine::Warps, traced_blocks: 0 }
     }
 }
 
@@ -94,6 +97,21 @@ pub struct Run {
     pub witness: Vec<Witness>,
     /// Instructions that warps executed, all launches together; zero where nobody counts.
     pub instructions: u64,
+    /// The timeline, where one was asked for and the backend draws one.
+    pub trace: Option<Trace>,
+}
+
+/// A timeline of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// A file of Chrome trace events, which Perfetto opens.
+    pub json: String,
+    /// Blocks that it shows.
+    pub blocks: u64,
+    /// Events that it has, names not counted.
+    pub events: u64,
+    /// There were more.
+    pub cut: bool,
 }
 
 /// A buffer that a run changed.

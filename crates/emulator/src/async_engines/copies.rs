@@ -12,6 +12,8 @@ pub struct Flight {
     pub bytes: u32,
     /// The rest of the destination becomes zero.
     pub source_bytes: u32,
+    /// What started it, for a trace.
+    pub batch: Option<u32>,
 }
 
 /// The copies of one lane: committed groups, oldest first, and those not committed yet.

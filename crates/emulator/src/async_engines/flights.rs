@@ -57,9 +57,9 @@ struct Groups {
 }
 
 impl Flights {
-    pub fn start(&mut self, operation: Operation) -> Number {
+    /// The number of the operation that starts next.
+    pub fn announce(&mut self) -> Number {
         self.next += 1;
-        self.flying.insert(self.next, operation);
         self.next
     }
 
@@ -97,7 +97,8 @@ impl Flights {
         self.flying.keys().nth(place).copied()
     }
 
-    pub fn put_back(&mut self, number: Number, operation: Operation) {
+    /// An operation starts, or goes on.
+    pub fn fly(&mut self, number: Number, operation: Operation) {
         self.flying.insert(number, operation);
     }
 

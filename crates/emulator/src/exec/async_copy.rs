@@ -69,9 +69,10 @@ fn start(block: &mut Block, at: At, addresses: [&AddressSource; 2], bytes: u32, 
     let sources = block.copy_places(at, Space::Global, &from, &sizes, Kind::Read);
     checks::uninitialised_memory::watch_copy(block, at, &sources, &sizes);
     block.order_copy(at, &targets, &sources, bytes, &sizes);
+    let batch = block.trace_copies(at, &targets, bytes);
     for lane in lanes(at.mask) {
         block.mark_written(targets[lane], bytes as usize);
-        let flight = Flight { to: targets[lane], from: sources[lane], bytes, source_bytes: sizes[lane] };
+        let flight = Flight { to: targets[lane], from: sources[lane], bytes, source_bytes: sizes[lane], batch };
         block.copies.start(at.warp, lane, flight);
     }
     block.land_some();

@@ -247,7 +247,7 @@ impl Start {
     fn launch(&self, block: &mut Block, at: At, transfer: Transfer) {
         let lane = at.mask.trailing_zeros() as usize;
         let grouped = self.route == Route::Store;
-        let number = block.depart(Operation::Transfer(Box::new(transfer)));
+        let number = block.depart(at, Operation::Transfer(Box::new(transfer)));
         if grouped {
             block.flights.join_group((at.warp, lane), number);
         }

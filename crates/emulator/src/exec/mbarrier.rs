@@ -169,7 +169,7 @@ impl Step {
                     });
                 }
                 block.detector.copy_arrive(at.lane(lane).lanes(), watched_shared(spot.0, spot.1));
-                block.depart(Operation::Signal { warp: at.warp, lane, spot });
+                block.depart(at, Operation::Signal { warp: at.warp, lane, spot });
             }),
             Step::Wait(_) => {}
         }

@@ -49,12 +49,15 @@ impl Block<'_, '_> {
             self.timeouts = 0;
             self.detector.mbarrier_phase_complete(watched_shared(spot.0, spot.1));
             self.warps.iter_mut().for_each(|warp| warp.wake(|state| state == State::Phase(spot)));
+            self.trace_woken();
         }
     }
 
     /// An operation starts; it lands when the adversary says so.
-    pub fn depart(&mut self, operation: Operation) -> Number {
-        let number = self.flights.start(operation);
+    pub fn depart(&mut self, at: At, operation: Operation) -> Number {
+        let number = self.flights.announce();
+        self.trace_departure(at, &operation, number);
+        self.flights.fly(number, operation);
         if self.adversary.lands_early() && self.adversary.lands() {
             self.arrive(number);
         }
@@ -88,24 +91,27 @@ impl Block<'_, '_> {
                 (fragment.state, fragment.expired, any) = (State::Ready, true, true);
             }
         }
+        self.trace_timeout();
         any
     }
 
     /// An operation lands: its bytes move, and its barriers are told.
     pub fn arrive(&mut self, number: Number) {
-        match self.flights.take(number) {
-            Some(Operation::Transfer(mut transfer)) => {
+        let Some(operation) = self.flights.take(number) else { return };
+        self.trace_landing(number);
+        match operation {
+            Operation::Transfer(mut transfer) => {
                 self.read_sources(&mut transfer);
                 self.write_targets(&transfer);
                 transfer.signals.iter().for_each(|(spot, bytes)| self.signal(*spot, |one| one.complete(*bytes)));
             }
-            Some(Operation::Signal { warp, lane, spot }) => {
+            Operation::Signal { warp, lane, spot } => {
                 let landing = self.copies.take_lane(warp, lane);
                 landing.into_iter().for_each(|flight| self.land(flight));
                 self.signal(spot, |one| one.arrive(1));
             }
-            None => {}
         }
+        self.trace_landed();
     }
 
     /// The engine tells a barrier; one that is gone hears nothing.
@@ -120,7 +126,7 @@ impl Block<'_, '_> {
     pub fn read_early(&mut self, number: Number) {
         if let Some(Operation::Transfer(mut transfer)) = self.flights.take(number) {
             self.read_sources(&mut transfer);
-            self.flights.put_back(number, Operation::Transfer(transfer));
+            self.flights.fly(number, Operation::Transfer(transfer));
         }
     }
 

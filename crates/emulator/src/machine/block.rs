@@ -13,6 +13,7 @@ use crate::happens_before::{Detector, Lanes};
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::scheduler::Adversary;
 use crate::simd::{Level, Straight, View};
+use crate::trace::Recorder;
 use launch::backend::Engine;
 use std::collections::BTreeMap;
 
@@ -59,6 +60,8 @@ pub struct Block<'a, 'k> {
     pub checks: bool,
     pub engine: Engine,
     pub level: Level,
+    /// Draws a timeline, if somebody wants one of this cluster.
+    pub trace: Option<Box<Recorder>>,
 }
 
 impl Block<'_, '_> {
@@ -126,6 +129,7 @@ impl Block<'_, '_> {
     /// Runs one fragment until it waits, splits, or its turn ends.
     fn run_turn(&mut self, program: &Program, warp: usize, fragment: usize, turn: u64) -> u64 {
         let (mut executed, turn) = (0, turn.min(LONGEST_TURN));
+        self.trace_turn(warp, fragment);
         while executed < turn && !self.stopped {
             if self.engine == Engine::Warps {
                 let (ran, arrived) = self.run_straight(program, (warp, fragment), turn - executed);
@@ -144,6 +148,7 @@ impl Block<'_, '_> {
                 break;
             }
         }
+        self.trace_pause(warp);
         executed
     }
 
@@ -179,7 +184,7 @@ impl Block<'_, '_> {
             return false;
         };
         let mask = self.warps[warp].guarded(fragment, step.guard);
-        self.warps[warp].steps += 1;
+        self.warps[warp].steps += u64::from(!matches!(step.action, Action::Nothing));
         let next = exec::execute(self, At { warp, fragment, mask, statement }, &step.action);
         if matches!(next, Next::Following | Next::Pause) {
             self.warps[warp].fragments[fragment].next += 1;
@@ -243,6 +248,7 @@ impl Block<'_, '_> {
 
     /// Lanes end. Barriers that only waited for them open.
     pub fn exit(&mut self, warp: usize, mask: u32) {
+        self.trace_exit(warp, mask);
         self.detector.exit(Lanes { warp: warp as u32, mask });
         self.warps[warp].exit(mask);
         let rank = self.rank(warp);
@@ -266,6 +272,7 @@ impl Block<'_, '_> {
             let value = if byte < flight.source_bytes as usize { self.fetch(flight.from, byte, 1) } else { 0 };
             self.put(flight.to, byte, 1, value);
         }
+        self.trace_copy_landed(flight.batch);
     }
 
     /// Copies that were never waited for land when the block ends.

@@ -9,6 +9,7 @@ use crate::happens_before::Detector;
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::scheduler::Adversary;
 use crate::simd::Level;
+use crate::trace::{Recorder, Timeline};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -52,34 +53,45 @@ struct Ended<'k> {
     findings: Findings<'k>,
     executed: u64,
     stopped: bool,
+    /// The timeline of the cluster, and its blocks.
+    trace: Option<(Box<Recorder>, Vec<[u32; 3]>)>,
 }
 
 impl Grid<'_> {
     /// Runs every cluster; stops early if one traps or the budget is used up. Returns how many instructions warps
     /// executed.
-    pub fn run(&self, global: &mut GlobalMemory, findings: &mut Findings) -> u64 {
-        if self.program.isolated { self.run_apart(global, findings) } else { self.run_in_turns(global, findings) }
+    pub fn run(&self, global: &mut GlobalMemory, findings: &mut Findings, timeline: Option<&mut Timeline>) -> u64 {
+        match self.program.isolated {
+            true => self.run_apart(global, findings, timeline),
+            false => self.run_in_turns(global, findings, timeline),
+        }
     }
 
     /// Clusters that know nothing of each other, on all cores. Each sees memory as it was before its batch; what they
     /// wrote is put together in their order.
-    fn run_apart(&self, global: &mut GlobalMemory, findings: &mut Findings) -> u64 {
+    fn run_apart(
+        &self,
+        global: &mut GlobalMemory,
+        findings: &mut Findings,
+        mut timeline: Option<&mut Timeline>,
+    ) -> u64 {
         let (clusters, whole) = (self.shape.clusters(), self.options.instruction_budget);
         let mut left = whole;
         for first in (0..clusters).step_by(BATCH as usize) {
             global.share();
-            let (before, around) = (&*global, &*findings);
+            let (before, around, seen) = (&*global, &*findings, timeline.as_deref());
             let numbers = first..clusters.min(first + BATCH);
-            let run = |number: u64| self.run_one(number, before.clone(), around.empty(), left);
+            let run = |number: u64| self.run_one(number, before.clone(), around.empty(), left, seen);
             let ended: Vec<Ended> = numbers.into_par_iter().map(run).collect();
             for (mut one, number) in ended.into_iter().zip(first..) {
                 if one.executed > left {
                     // Alone it was within the budget; with those before it, it is not.
-                    one = self.run_one(number, global.clone(), findings.empty(), left);
+                    one = self.run_one(number, global.clone(), findings.empty(), left, timeline.as_deref());
                 }
                 left -= one.executed;
                 global.take_changes(one.global);
                 findings.absorb(one.findings);
+                record(&mut timeline, one.trace);
                 if one.stopped {
                     return whole - left;
                 }
@@ -88,24 +100,33 @@ impl Grid<'_> {
         whole - left
     }
 
-    fn run_one<'k>(&self, number: u64, global: GlobalMemory, findings: Findings<'k>, budget: u64) -> Ended<'k> {
-        let mut cluster = self.cluster(number, global, findings);
+    fn run_one<'k>(
+        &self,
+        number: u64,
+        global: GlobalMemory,
+        findings: Findings<'k>,
+        budget: u64,
+        timeline: Option<&Timeline>,
+    ) -> Ended<'k> {
+        let mut cluster = self.cluster(number, global, findings, timeline);
         let executed = cluster.run(self.program, budget, self.options.instruction_budget);
         self.end(cluster, executed)
     }
 
     /// Clusters that may wait for each other, in turns, on one core.
-    fn run_in_turns(&self, global: &mut GlobalMemory, findings: &mut Findings) -> u64 {
+    fn run_in_turns(
+        &self,
+        global: &mut GlobalMemory,
+        findings: &mut Findings,
+        mut timeline: Option<&mut Timeline>,
+    ) -> u64 {
         let whole = self.options.instruction_budget;
         let (mut waiting, mut resident, mut left) = (0..self.shape.clusters(), Vec::new(), whole);
         while left > 0 {
             let room = RESIDENT - resident.len();
-            resident.extend(
-                waiting
-                    .by_ref()
-                    .take(room)
-                    .map(|number| self.cluster(number, GlobalMemory::default(), findings.empty())),
-            );
+            let (around, seen) = (&*findings, timeline.as_deref());
+            let arrive = |number| self.cluster(number, GlobalMemory::default(), around.empty(), seen);
+            resident.extend(waiting.by_ref().take(room).map(arrive));
             if resident.is_empty() {
                 break;
             }
@@ -124,6 +145,7 @@ impl Grid<'_> {
                 let ended = self.end(cluster, executed);
                 *global = ended.global;
                 findings.absorb(ended.findings);
+                record(&mut timeline, ended.trace);
                 if ended.stopped {
                     staying.into_iter().for_each(|other: Block| findings.absorb(other.findings));
                     return whole - left;
@@ -134,9 +156,16 @@ impl Grid<'_> {
         whole - left
     }
 
-    fn cluster<'s, 'k>(&'s self, number: u64, global: GlobalMemory, findings: Findings<'k>) -> Block<'s, 'k> {
+    fn cluster<'s, 'k>(
+        &'s self,
+        number: u64,
+        global: GlobalMemory,
+        findings: Findings<'k>,
+        timeline: Option<&Timeline>,
+    ) -> Block<'s, 'k> {
         let blocks: Vec<Resident> = self.shape.members(number).map(|index| resident(index, self.shared)).collect();
         let masks = self.shape.masks(blocks.len());
+        let trace = timeline.and_then(|timeline| timeline.recorder(number, blocks.len(), masks.len()));
         Block {
             shape: self.shape,
             number,
@@ -158,6 +187,7 @@ impl Grid<'_> {
             checks: self.options.checks,
             engine: self.options.engine,
             level: Level::best(),
+            trace,
         }
     }
 
@@ -168,7 +198,16 @@ impl Grid<'_> {
             checks::async_leak::report(&mut cluster);
         }
         cluster.land_all();
-        Ended { global: cluster.global, findings: cluster.findings, executed, stopped: cluster.stopped }
+        cluster.trace_end();
+        let indices = cluster.blocks.iter().map(|block| block.index).collect();
+        let trace = cluster.trace.map(|trace| (trace, indices));
+        Ended { global: cluster.global, findings: cluster.findings, executed, stopped: cluster.stopped, trace }
+    }
+}
+
+fn record(timeline: &mut Option<&mut Timeline>, trace: Option<(Box<Recorder>, Vec<[u32; 3]>)>) {
+    if let (Some(timeline), Some((trace, blocks))) = (timeline, trace) {
+        timeline.add(&trace, &blocks);
     }
 }
 

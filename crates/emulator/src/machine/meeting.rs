@@ -103,6 +103,7 @@ impl Block<'_, '_> {
         }
         barrier.clear();
         self.blocks[rank].barriers.insert(id, barrier);
+        self.trace_woken();
     }
 
     /// Lanes come to the barrier of the cluster, and go on.
@@ -133,5 +134,6 @@ impl Block<'_, '_> {
         let arrived = std::mem::take(&mut self.cluster_barrier.arrived);
         self.detector.cluster_complete(&[]);
         arrived.keys().for_each(|warp| self.warps[*warp].wake(|state| state == State::Cluster));
+        self.trace_woken();
     }
 }

@@ -187,7 +187,7 @@ fn every_half_comes_from_and_goes_to_its_float() {
         let nearest = crate::numerics::format::Rounding::Nearest;
         assert_eq!(
             super::words::to_half(bits),
-            crate::numerics::convert::f32_to_f16(bits, nearest).into(),
+            u32::from(crate::numerics::convert::f32_to_f16(bits, nearest)),
             "{bits:#x}"
         );
     }

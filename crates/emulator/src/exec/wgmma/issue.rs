@@ -23,6 +23,7 @@ pub fn execute(block: &mut Block, at: At, request: &Request) -> Next {
             block.detector.wgmma_commit(at.lanes());
             let group = warpgroup(block, at.warp);
             block.warps[group].iter_mut().for_each(|warp| warp.wake(|state| state == State::Products));
+            block.trace_woken();
         }),
         Request::Wait(pending) if at.mask != 0 && !all_committed(block, at.warp, *pending) => {
             block.warps[at.warp].fragments[at.fragment].state = State::Products;
@@ -30,6 +31,7 @@ pub fn execute(block: &mut Block, at: At, request: &Request) -> Next {
         }
         Request::Wait(pending) => together(block, at, |block, at| {
             block.detector.wgmma_wait(at.lanes(), *pending);
+            block.trace_products_waited(at.warp, warpgroup(block, at.warp).start, *pending);
             let done = block.products[at.warp].complete(*pending);
             done.into_iter().for_each(|product| block.carry_out(at.warp, product));
         }),
@@ -78,6 +80,7 @@ fn issue(block: &mut Block, at: At, multiply: &Arc<Multiply>) {
     let reads = merged(issued.pieces().map(stretch).collect());
     block.detector.wgmma(at.lanes(), Site(at.statement), &reads);
     block.detector.heal_missed_fence(at.lanes());
+    block.trace_product(at, warpgroup(block, at.warp).start);
     block.products[at.warp].issue(Product { multiply: multiply.clone(), issued });
     if block.adversary.lands_early() && block.adversary.lands() {
         // Products of one warp are carried out in their order.
