@@ -49,5 +49,6 @@ mod scheduler;
 mod simd;
 
 pub use backend::{Emulator, Error, Loaded, executes};
+pub use exec::{Difference, NOT_BIT_EQUAL, knows_special};
 pub use machine::Unsupported;
 pub use sanitize::{DEFAULT_SEEDS, Sanitized, sanitize};
