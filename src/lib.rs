@@ -16,3 +16,4 @@
 pub use {attention, cuda, emulator, lab, launch, ptx, tile};
 
 pub mod filetests;
+pub mod support;

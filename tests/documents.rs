@@ -26,6 +26,25 @@ fn every_command_is_in_the_readme() {
     }
 }
 
+#[test]
+fn the_support_page_is_what_the_program_says() {
+    let committed = include_str!("../docs/support.md");
+    assert!(committed == veriflash::support::page(), "run `veriflash explain support > docs/support.md`");
+}
+
+/// Every row once, with whether it runs.
+#[test]
+fn the_support_page_has_every_form() {
+    let page = include_str!("../docs/support.md");
+    for form in veriflash::ptx::forms::FORMS.iter() {
+        let word = if veriflash::emulator::executes(form) { "runs  " } else { "parses" };
+        let (version, target) = (form.version.to_string(), form.target.to_string());
+        let row = format!("{word}  {version:<4} {target:<6}  {} {}", form.spelling, form.operands.text());
+        let rows = page.lines().filter(|line| *line == row.trim_end()).count();
+        assert_eq!(rows, 1, "{row}");
+    }
+}
+
 /// A figure that was to be filled in later.
 #[test]
 fn no_placeholder_is_left() {

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 /// What a check finds, with an example and the fix
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash explain missing-wait\n  veriflash explain            lists the checks\n  veriflash explain forms      lists the instruction forms that veriflash knows"
+    after_help = "Examples:\n  veriflash explain missing-wait\n  veriflash explain            lists the checks\n  veriflash explain forms      lists the instruction forms that veriflash knows\n  veriflash explain support    docs/support.md: what of them the emulator executes"
 )]
 pub struct Arguments {
-    /// The check, as it stands in `error[CHECK]`; `forms` lists the instruction table
+    /// The check, as it stands in `error[CHECK]`; `forms` lists the instruction table, `support` is the page of what runs
     check: Option<String>,
 
     /// How the result is written
@@ -28,7 +28,8 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
         }
         (None, Format::Json) => print_own(json!({ "checks": list(checks::ALL.iter().copied(), check_json) })),
         (Some("forms"), Format::Text) => list_forms(),
-        (Some("forms"), Format::Json) => print_own(json!({ "forms": list(FORMS.iter(), form_json) })),
+        (Some("forms" | "support"), Format::Json) => print_own(json!({ "forms": list(FORMS.iter(), form_json) })),
+        (Some("support"), Format::Text) => print!("{}", veriflash::support::page()),
         (Some(name), Format::Text) => println!("{}", find(name)?.page()),
         (Some(name), Format::Json) => print_own(json!({ "checks": [check_json(find(name)?)] })),
     }

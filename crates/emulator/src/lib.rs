@@ -50,5 +50,6 @@ mod simd;
 mod trace;
 
 pub use backend::{Emulator, Error, Loaded, executes};
+pub use exec::{Difference, NOT_BIT_EQUAL, knows_special};
 pub use machine::Unsupported;
 pub use sanitize::{DEFAULT_SEEDS, Sanitized, sanitize};

@@ -20,7 +20,8 @@ pub fn decode(op: AsyncCopy, instruction: &Instruction, decoder: &Decoder) -> Re
     match op {
         AsyncCopy::Copy | AsyncCopy::CopyThroughL2 => {
             let operands = &instruction.operands;
-            let source_bytes = operands.get(3).map(|one| decoder.source(one, Type::U32)).transpose()?;
+            let source_bytes = instruction.specified().find(|(spec, _)| spec.name == "m");
+            let source_bytes = source_bytes.map(|(_, one)| decoder.source(one, Type::U32)).transpose()?;
             let [to, from] = [0, 1].map(|index| decoder.address(&operands[index]));
             Ok(Copying::Start { to: to?, from: from?, bytes: number(&operands[2])?, source_bytes })
         }

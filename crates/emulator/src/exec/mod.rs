@@ -33,7 +33,7 @@ mod wmma;
 pub use access::{Access, Accessed, shared_byte, watched_shared};
 pub use barrier::{Ballot, announce};
 pub use lower::lower;
-pub use support::{executes, knows_special};
+pub use support::{Difference, NOT_BIT_EQUAL, executes, knows_special};
 pub use wgmma::{Issued, Multiply};
 
 use crate::happens_before::{Lanes, Semantics};
@@ -158,9 +158,6 @@ pub enum Next {
 pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result<Action, Why> {
     if !executes(instruction.op()) {
         return Err(String::new());
-    }
-    if let Some(modifier) = support::unknown_modifier(instruction) {
-        return Err(format!("`.{modifier}`"));
     }
     match instruction.op() {
         Op::Integer(op) if extended::covers(op) => extended::decode(op, instruction, decoder).map(Action::Extended),

@@ -1,7 +1,22 @@
 //! What of the table runs. The rest is known, and refused with its name.
 
-use ptx::forms::{AsyncCopy, BulkCopy, Control, Float};
-use ptx::{Instruction, Op};
+use ptx::Op;
+use ptx::forms::{AsyncCopy, BulkCopy, Control, Float, Matrix, Wmma};
+
+/// A form whose results are not equal to an H200's to the bit.
+pub struct Difference {
+    pub ops: &'static [Op],
+    pub reason: &'static str,
+    /// The largest difference that was seen.
+    pub largest: &'static str,
+}
+
+/// All that is known not to be bit-equal.
+pub const NOT_BIT_EQUAL: &[Difference] = &[Difference {
+    ops: &[Op::Matrix(Matrix::MultiplyDouble), Op::Matrix(Matrix::MultiplyDoubleWide), Op::Wmma(Wmma::MultiplyDouble)],
+    reason: "where several NaNs meet in one sum, which of them gives the result its payload is not known",
+    largest: "the payload of a NaN; every number is equal",
+}];
 
 /// Does the emulator execute this operation?
 pub fn executes(op: Op) -> bool {
@@ -23,18 +38,6 @@ pub fn executes(op: Op) -> bool {
                 | BulkCopy::TensorReduceColumns
                 | BulkCopy::TensorPrefetchColumns
         ),
-    }
-}
-
-/// A modifier that the row of an executed operation allows and the operation does not execute.
-pub fn unknown_modifier(instruction: &Instruction) -> Option<&'static str> {
-    beyond(instruction.op()).split(' ').find(|modifier| instruction.has(modifier))
-}
-
-fn beyond(op: Op) -> &'static str {
-    match op {
-        Op::AsyncCopy(_) => "L2::cache_hint",
-        _ => "",
     }
 }
 

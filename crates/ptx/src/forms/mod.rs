@@ -65,6 +65,13 @@ macro_rules! families {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Op { $($family($family)),* }
 
+        impl Op {
+            /// The family: the file of the table that has the row.
+            pub fn family(self) -> &'static str {
+                match self { $(Op::$family(_) => stringify!($module)),* }
+            }
+        }
+
         fn all_rows() -> Vec<Form> {
             [$($module::rows()),*].into_iter().flatten().collect()
         }
