@@ -59,17 +59,45 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// One after the other. A kernel that traps ends CUDA for the whole process, so one such case comes last.
+/// One after the other. A kernel that fails on a GPU ends CUDA for the whole process: the cases behind it are judged by
+/// a new one.
 fn judge_on_gpu(cases: &[Case], judge: &Judge) -> anyhow::Result<Vec<Verdict>> {
     let backend = cuda::Cuda::open(0)?;
-    let mut verdicts: Vec<Option<Verdict>> =
-        cases.iter().map(|case| (!case.traps()).then(|| judge.judge_on(case, &backend))).collect();
-    let mut last = cases.iter().zip(&mut verdicts).filter(|(_, verdict)| verdict.is_none());
-    if let Some((case, verdict)) = last.next() {
-        *verdict = Some(judge.judge_on(case, &backend));
+    let mut verdicts = vec![];
+    for (index, case) in cases.iter().enumerate() {
+        verdicts.push(judge.judge_on(case, &backend));
+        let rest = &cases[index + 1..];
+        if backend.is_lost() && !rest.is_empty() {
+            drop(backend);
+            verdicts.extend(judge_elsewhere(rest)?);
+            return Ok(verdicts);
+        }
     }
-    let rest = || Verdict::Skipped("a kernel that trapped ended CUDA for this process".into());
-    Ok(verdicts.into_iter().map(|verdict| verdict.unwrap_or_else(rest)).collect())
+    Ok(verdicts)
+}
+
+/// The verdicts of another process of this program.
+fn judge_elsewhere(cases: &[Case]) -> anyhow::Result<Vec<Verdict>> {
+    let mut command = std::process::Command::new(std::env::current_exe()?);
+    command.args(["filetests", "--backend", "cuda", "--format", "json"]).args(cases.iter().map(|case| &case.path));
+    let output = command.stderr(std::process::Stdio::inherit()).output()?;
+    let document: Value = serde_json::from_slice(&output.stdout)?;
+    let listed = document["cases"].as_array().map_or(&[][..], Vec::as_slice);
+    let verdict = |case: &Case| {
+        let found = listed.iter().find(|one| one["case"] == case.name.as_str());
+        let words = |one: &Value| one["why"].as_array().into_iter().flatten().map(text).collect::<Vec<_>>();
+        match found.map(|one| (one["verdict"].as_str(), words(one))) {
+            Some((Some("passed"), _)) => Verdict::Passed,
+            Some((Some("skipped"), why)) => Verdict::Skipped(why.join("; ")),
+            Some((_, why)) => Verdict::Failed(why),
+            None => Verdict::Failed(vec!["the process that should judge it did not".into()]),
+        }
+    };
+    Ok(cases.iter().map(verdict).collect())
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().into()
 }
 
 fn print_verdicts(cases: &[Case], verdicts: &[Verdict]) {

@@ -4,11 +4,13 @@ use super::input::Input;
 use super::output::{Format, findings_json, print_findings, print_json};
 use super::trace::TraceTo;
 use super::{BackendName, Exit};
+use anyhow::Context;
 use attention::oracle::Parity;
 use lab::Case;
 use launch::backend::{Backend, Options, Output, Run, Witness};
 use launch::{Kernel, Limits, Memory, hash};
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Runs a kernel on the emulator or on a GPU and compares its results with what the recipe expects
@@ -37,6 +39,10 @@ pub struct Arguments {
 
     #[command(flatten)]
     trace: TraceTo,
+
+    /// Writes every buffer that the run changed to FOLDER/NAME.bin, raw and little-endian
+    #[arg(long, value_name = "FOLDER")]
+    dump: Option<PathBuf>,
 
     /// How the result is written
     #[arg(long, value_enum, default_value_t)]
@@ -75,6 +81,9 @@ fn on<B: Backend>(backend: &B, kernel: &Kernel, arguments: &Arguments, options: 
     let mut loaded = backend.load(kernel)?;
     let run = backend.run(&mut loaded, &mut memory, options)?;
     arguments.trace.write(run.trace.as_ref())?;
+    if let Some(folder) = &arguments.dump {
+        dump(folder, &run.outputs)?;
+    }
     let shown = Shown {
         run,
         failures: memory.failures(&resolved).iter().map(ToString::to_string).collect(),
@@ -89,6 +98,16 @@ fn on<B: Backend>(backend: &B, kernel: &Kernel, arguments: &Arguments, options: 
         }
     }
     Ok(shown.exit())
+}
+
+fn dump(folder: &Path, outputs: &[Output]) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("--dump: cannot make {}", folder.display()))?;
+    for output in outputs {
+        let path = folder.join(format!("{}.bin", output.buffer));
+        std::fs::write(&path, output.after.to_vec())
+            .with_context(|| format!("--dump: cannot write {}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// The command line that runs the same data again.

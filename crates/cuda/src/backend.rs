@@ -28,6 +28,11 @@ impl Cuda {
         Ok(Cuda { context: Context::open(ordinal)? })
     }
 
+    /// Has a kernel ended the context? Then nothing runs any more in this process.
+    pub fn is_lost(&self) -> bool {
+        self.context.synchronise().is_err()
+    }
+
     /// What the GPU says about itself.
     pub fn device(&self) -> &Device {
         self.context.device()

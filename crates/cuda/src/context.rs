@@ -67,11 +67,16 @@ impl Context {
         // SAFETY: `number` came from the driver; Drop gives the reference back.
         check("cuDevicePrimaryCtxRetain", unsafe { sys::cuDevicePrimaryCtxRetain(&mut handle, number) })?;
         let context = Context { number, handle, device };
-        context.bind()?;
         // A context that an earlier kernel ended would answer every later call with that kernel's error: say so now.
-        // SAFETY: a context is current.
-        check("cuCtxSynchronize", unsafe { sys::cuCtxSynchronize() })?;
+        context.synchronise()?;
         Ok(Arc::new(context))
+    }
+
+    /// Waits for everything in the context.
+    pub fn synchronise(&self) -> Result<(), Error> {
+        self.bind()?;
+        // SAFETY: a context is current.
+        check("cuCtxSynchronize", unsafe { sys::cuCtxSynchronize() })
     }
 
     /// What the GPU says about itself.

@@ -26,7 +26,7 @@ impl Contents {
     pub fn repeated(element: &[u8], length: usize) -> Contents {
         let cycle = |bytes: usize| element.iter().copied().cycle().take(bytes).collect::<Arc<[u8]>>();
         let mut pages = vec![cycle(PAGE_BYTES.min(length)); length / PAGE_BYTES];
-        if length % PAGE_BYTES != 0 {
+        if !length.is_multiple_of(PAGE_BYTES) {
             pages.push(cycle(length % PAGE_BYTES));
         }
         Contents { length, pages }

@@ -58,8 +58,6 @@ impl Operation {
 pub struct Reduction {
     operation: Operation,
     ty: Type,
-    /// Whether f32 sums flush subnormals.
-    flush: bool,
 }
 
 impl Reduction {
@@ -67,7 +65,7 @@ impl Reduction {
     pub fn global(operation: Operation, ty: Type) -> Result<Reduction, Fault> {
         let (types, expected) = operation.types();
         match types.contains(&ty) {
-            true => Ok(Reduction { operation, ty, flush: true }),
+            true => Ok(Reduction { operation, ty }),
             false => Err(Fault::Reduction { operation: operation.text(), element: ty.to_string(), expected }),
         }
     }
@@ -76,7 +74,7 @@ impl Reduction {
     pub fn shared(operation: Operation, ty: Type) -> Result<Reduction, Fault> {
         let reduction = Reduction::global(operation, ty)?;
         match ty.is_float() {
-            false => Ok(Reduction { flush: false, ..reduction }),
+            false => Ok(reduction),
             true => {
                 let element = ty.to_string();
                 Err(Fault::Reduction { operation: operation.text(), element, expected: "integers in shared memory" })
@@ -108,10 +106,8 @@ impl Reduction {
         match (self.operation, self.ty) {
             (operation, Type::F16) => on_half(operation, old as u16, operand as u16, half::Mode::F16),
             (operation, Type::Bf16) => on_half(operation, old as u16, operand as u16, half::Mode::BF16),
-            (_, Type::F32) => {
-                let mode = if self.flush { Mode::NEAREST_FLUSH } else { Mode::NEAREST };
-                arithmetic::add(old as u32, operand as u32, mode).into()
-            }
+            // Unlike those of `red`, the sums of the copy engine keep subnormals (H200).
+            (_, Type::F32) => arithmetic::add(old as u32, operand as u32, Mode::NEAREST).into(),
             (_, Type::F64) => add_double(old, operand),
             (operation, ty) => on_integers(operation, ty, old, operand),
         }
@@ -136,12 +132,18 @@ fn on_half(operation: Operation, old: u16, operand: u16, mode: half::Mode) -> u6
     })
 }
 
-/// The one NaN of f64 sums in memory.
-const NAN_64: u64 = 0x7fff_ffff_ffff_ffff;
+/// What makes a NaN of f64 quiet.
+const QUIET: u64 = 1 << 51;
 
+/// A NaN passes as it is, that of the operand first; infinities of both signs give the operand's, made a NaN (H200).
 fn add_double(old: u64, operand: u64) -> u64 {
     let sum = f64::from_bits(old) + f64::from_bits(operand);
-    if sum.is_nan() { NAN_64 } else { sum.to_bits() }
+    match (f64::from_bits(old).is_nan(), f64::from_bits(operand).is_nan()) {
+        (_, true) => operand,
+        (true, false) => old,
+        _ if sum.is_nan() => operand | QUIET,
+        _ => sum.to_bits(),
+    }
 }
 
 fn on_integers(operation: Operation, ty: Type, old: u64, operand: u64) -> u64 {

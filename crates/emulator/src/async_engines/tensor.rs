@@ -99,6 +99,11 @@ fn check(map: &TensorMap, coordinates: &[i32], shared: u32) -> Result<u32, Fault
     if coordinates.len() != map.rank() {
         return Err(Fault::Coordinates { found: coordinates.len(), expected: map.rank() });
     }
+    // No manual says so; an H200 answers with an illegal instruction.
+    let byte = i64::from(coordinates[0]) * map.element.bytes() as i64;
+    if byte % i64::from(CHUNK) != 0 {
+        return Err(Fault::FirstCoordinate { coordinate: coordinates[0], byte });
+    }
     let bytes = (1..map.rank()).map(|dimension| count(map, dimension)).product::<u64>() * map.row_bytes();
     if bytes > MAX_SHARED_BYTES {
         return Err(Fault::BoxBytes { found: bytes, most: MAX_SHARED_BYTES });
