@@ -3,57 +3,41 @@
 Inputs have no seed of their own, so that `--data-seed` draws others; outputs are judged by the oracle of `[attention]`.
 """
 import math
-from dataclasses import dataclass
 
+from hopper.generate import KERNELS
 from recipes import LOG2_E, Case, f32, module_path, module_text
 
 
-@dataclass
-class Kernel:
-    """A line of `hopper/kernels.txt` as its launches need it: rows per tile, keys per block, bytes of shared memory."""
-    name: str
-    what: str
-    dim: int
-    rows: int
-    keys: int
-    shared: int
-    length: int
-    causal: bool = False
-    element: str = 'f16'
-
-    def threads(self):
-        """A warpgroup that brings tiles, and one for each 64 rows."""
-        return 128 + 2 * self.rows
-
-
 TURNS = 'warpgroups in turns'
-KERNELS = [
-    Kernel('f128_n128', f'queries in registers, {TURNS}', 128, 128, 128, 197776, 256),
-    Kernel('f128_n128v', 'queries in registers, products overlap', 128, 128, 128, 197776, 256),
-    Kernel('f128_n80w3', 'blocks of 80 keys with a tail', 128, 192, 80, 222384, 256),
-    Kernel('f64_n64w4', f'four {TURNS}', 64, 256, 64, 148720, 320),
-    Kernel('f64_n64w4v', 'four warpgroups, products overlap', 64, 256, 64, 148720, 320),
-    Kernel('f64_n128w1', 'one warpgroup', 64, 64, 128, 148688, 256),
-    Kernel('c128_n128', f'tiles by a counter, {TURNS}', 128, 128, 128, 197776, 256, True),
-    Kernel('c128_n64s', 'tiles by a counter, skips what the mask hides', 128, 128, 64, 197840, 256, True),
-    Kernel('c64_n64w4', f'tiles by a counter, four {TURNS}', 64, 256, 64, 148720, 320, True),
-    Kernel('c64_n64w4s', 'tiles by a counter, skips what the mask hides', 64, 256, 64, 148720, 320, True),
-    Kernel('c64_n128w1', 'one warpgroup', 64, 64, 128, 148688, 192, True),
-    Kernel('b128_n128', f'queries in registers, {TURNS}', 128, 128, 128, 197776, 256, False, 'bf16'),
-    Kernel('b64_n64w4', f'four {TURNS}', 64, 256, 64, 148720, 320, False, 'bf16'),
-    Kernel('bc128_n128', f'tiles by a counter, {TURNS}', 128, 128, 128, 197776, 256, True, 'bf16'),
-    Kernel('bc64_n64w4s', 'tiles by a counter, skips what the mask hides', 64, 256, 64, 148720, 320, True, 'bf16'),
-]
+WHAT = {
+    'f128_n128': f'queries in registers, {TURNS}',
+    'f128_n128v': 'queries in registers, products overlap',
+    'f128_n80w3': 'blocks of 80 keys with a tail',
+    'f64_n64w4': f'four {TURNS}',
+    'f64_n64w4v': 'four warpgroups, products overlap',
+    'f64_n128w1': 'one warpgroup',
+    'c128_n128': f'tiles by a counter, {TURNS}',
+    'c128_n64s': 'tiles by a counter, skips what the mask hides',
+    'c64_n64w4': f'tiles by a counter, four {TURNS}',
+    'c64_n64w4s': 'tiles by a counter, skips what the mask hides',
+    'c64_n128w1': 'one warpgroup',
+    'b128_n128': f'queries in registers, {TURNS}',
+    'b64_n64w4': f'four {TURNS}',
+    'bc128_n128': f'tiles by a counter, {TURNS}',
+    'bc64_n64w4s': 'tiles by a counter, skips what the mask hides',
+}
+# A sequence that ends within a block of keys, where the mask allows it.
+LENGTHS = {'c64_n128w1': 192}
 BY_NAME = {kernel.name: kernel for kernel in KERNELS}
 
 
 def attention_case(kernel, name, what, heads, blocks, sigma):
     """A launch of so many blocks, which share the tiles; the heads of causal kernels are one section."""
-    length, dim = kernel.length, kernel.dim
+    length, dim = LENGTHS.get(kernel.name, 320 if kernel.rows == 256 else 256), kernel.dim
     per_head = math.ceil(length / kernel.rows)
     section = heads if kernel.causal else 1
-    case = Case(name, what, f'hop_{kernel.name}', 'fa', [blocks or per_head * heads, 1, 1], [kernel.threads(), 1, 1],
-                kernel.shared)
+    case = Case(name, what, f'hop_{kernel.name}', 'fa', [blocks or per_head * heads, 1, 1], [kernel.threads, 1, 1],
+                kernel.smem)
     shape = [1, heads, length, dim]
     for buffer in 'qkv':
         case.buffer(buffer, kernel.element, shape, f'init = "normal({sigma!r})"', argument=False)
@@ -76,7 +60,7 @@ def attention_case(kernel, name, what, heads, blocks, sigma):
 
 
 def words(kernel):
-    return f'attention for Hopper{", causal" if kernel.causal else ""}: {kernel.what}'
+    return f'attention for Hopper{", causal" if kernel.causal else ""}: {WHAT[kernel.name]}'
 
 
 def normal_scores():
