@@ -305,5 +305,6 @@ if __name__ == '__main__':
     os.makedirs(f'{ROOT}/data', exist_ok=True)
     store_modules()
     for cases in [cuda_vectors, cuda_rows, cuda_atomics, cuda_gemm, cuda_attention, triton_rows, triton_gemm,
-                  triton_tensor_maps, triton_attention, triton_attention_128, triton_backward, *styles.ALL, *hopper_cases.ALL]:
+                  triton_tensor_maps, triton_attention, triton_attention_128, triton_backward, *styles.ALL,
+                  *hopper_cases.ALL]:
         cases()
