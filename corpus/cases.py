@@ -2,7 +2,7 @@
 import math, os
 from operator import mul
 
-import styles
+import hopper_cases, styles
 from recipes import AMPERE, LAUNCH, LOG2_E, ROOT, TARGETS, Case, Drawn, Matrix, f32, softmax, store_modules
 
 
@@ -305,5 +305,6 @@ if __name__ == '__main__':
     os.makedirs(f'{ROOT}/data', exist_ok=True)
     store_modules()
     for cases in [cuda_vectors, cuda_rows, cuda_atomics, cuda_gemm, cuda_attention, triton_rows, triton_gemm,
-                  triton_tensor_maps, triton_attention, triton_attention_128, triton_backward, *styles.ALL]:
+                  triton_tensor_maps, triton_attention, triton_attention_128, triton_backward, *styles.ALL,
+                  *hopper_cases.ALL]:
         cases()

@@ -103,15 +103,16 @@ class Drawn:
         return only
 
 
-# Modules: one file for the targets whose texts differ in the `.target` line alone, and gzip for the long ones.
+# Modules: one file for targets whose texts differ in the `.target` line alone, gzip for long ones and for repetitions.
 
-LONG = 200_000
+LONG = 90_000
+HOPPER = 'hop_'
 
 
 def store_modules():
     """Packs and removes what compilers left in `ptx/`, in the order of the targets."""
     for path in glob.glob(f'{ROOT}/ptx/*.ptx'):
-        if os.path.getsize(path) > LONG:
+        if os.path.getsize(path) > LONG or os.path.basename(path).startswith(HOPPER):
             with open(path, 'rb') as file, open(f'{path}.gz', 'wb') as packed:
                 packed.write(gzip.compress(file.read(), 9, mtime=0))
             os.remove(path)
@@ -181,7 +182,7 @@ class Case:
         self.name, self.what, self.ptx, self.entry = name, what, ptx, entry
         self.grid, self.block, self.shared = grid, block, shared
         self.buffers, self.args, self.known, self.findings = [], [], {}, {}
-        self.earlier = []
+        self.earlier, self.contract = [], []
 
     def buffer(self, name, element, shape, *lines, argument=True):
         self.buffers.append([f'[buffer.{name}]', f'type = "{element}"', f'shape = {list(shape)}', *lines])
@@ -255,7 +256,7 @@ class Case:
         lines = [f'# {self.what}', *self.findings.get(target, []), *module_lines(ptx, target), '']
         for buffer in self.buffers:
             lines += [*buffer, '']
-        lines += [*self.earlier, *self.launch(shared), '']
+        lines += [*self.earlier, *self.launch(shared), '', *self.contract]
         text = '\n'.join(lines).replace("'", '"').replace(LAUNCH, str(lines.index('[[launch]]') + 1))
         with open(f'{ROOT}/{self.name}{suffix}.{target}.toml', 'w') as file:
             file.write(text)

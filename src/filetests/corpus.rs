@@ -3,9 +3,10 @@
 use super::case::Case;
 use super::expectation;
 use super::verdict::{Judge, Verdict};
+use attention::oracle::Parity;
 use emulator::{Emulator, Error, sanitize};
 use launch::backend::Backend;
-use launch::{Kernel, Limits};
+use launch::{Kernel, Limits, Memory, Resolved};
 
 /// The kernel that a recipe launches, if the verifier accepts its module.
 pub fn kernel(case: &Case) -> Result<Kernel, launch::Error> {
@@ -53,11 +54,29 @@ fn happened(case: &Case, judge: &Judge) -> Result<(Vec<expectation::Happening>, 
     let seeds: Vec<u64> = (0..judge.seeds).collect();
     let sanitized = sanitize(&kernel, &seeds, 0, judge.budget)?;
     let mut wrong = vec![];
-    if resolved.buffers.iter().all(|buffer| buffer.expectation.is_none()) {
-        wrong.push("no buffer has an `expect`: a case says what it computes".into());
+    if kernel.recipe.attention.is_none() && resolved.buffers.iter().all(|buffer| buffer.expectation.is_none()) {
+        wrong.push("no buffer has an `expect`, and there is no [attention]: a case says what it computes".into());
     }
     for (seed, _, memory) in &sanitized.runs {
-        wrong.extend(memory.failures(&resolved).iter().map(|failure| format!("seed {seed}: {failure}")));
+        wrong.extend(self::wrong(&kernel, &resolved, memory).iter().map(|failure| format!("seed {seed}: {failure}")));
     }
     Ok((expectation::happenings(&sanitized.findings), wrong))
+}
+
+/// What a run left in memory that it should not have.
+pub(super) fn wrong(kernel: &Kernel, resolved: &Resolved, memory: &Memory) -> Vec<String> {
+    let mut wrong: Vec<String> = memory.failures(resolved).iter().map(ToString::to_string).collect();
+    if kernel.recipe.attention.is_some() {
+        match parity(kernel, memory) {
+            Ok(parity) if parity.passes() => {}
+            Ok(parity) => wrong.push(format!("against the float64 oracle: {parity}")),
+            Err(error) => wrong.push(error.to_string()),
+        }
+    }
+    wrong
+}
+
+/// The outputs of a kernel that computes attention, beside the oracle's.
+fn parity(kernel: &Kernel, memory: &Memory) -> anyhow::Result<Parity> {
+    Ok(lab::Case::new(kernel.clone())?.judge(memory)?)
 }

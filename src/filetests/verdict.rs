@@ -139,7 +139,7 @@ fn run_on<B: Backend>(case: &Case, backend: &B) -> Result<Vec<String>, Verdict> 
     let mut memory = Memory::new(&resolved, 0).map_err(failed)?;
     let mut loaded = backend.load(&kernel).map_err(stopped)?;
     backend.run(&mut loaded, &mut memory, &Options::default()).map_err(stopped)?;
-    Ok(memory.failures(&resolved).iter().map(ToString::to_string).collect())
+    Ok(corpus::wrong(&kernel, &resolved, &memory))
 }
 
 /// What the GPU backend says of a kernel that trapped.

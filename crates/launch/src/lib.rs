@@ -42,7 +42,7 @@ pub mod hash;
 pub mod header;
 mod kernel;
 mod memory;
-mod module_text;
+pub mod module_text;
 mod npy;
 mod print;
 mod random;

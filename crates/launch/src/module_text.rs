@@ -14,7 +14,7 @@ use crate::files;
 const MAX_TEXT_BYTES: u64 = 256 << 20;
 
 /// The text of a `.ptx`, a `.toml`, or one of them that gzip packed.
-pub(crate) fn read(path: &Path) -> Result<String, Error> {
+pub fn read(path: &Path) -> Result<String, Error> {
     let fail = |message: &str| Error::File { path: path.into(), message: message.into() };
     if fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
         return Err(fail("is a folder: expected a .ptx or .toml file"));

@@ -1,0 +1,94 @@
+"""Cases for the kernels that `hopper/generate.py` writes; `cases.py` writes them with the rest.
+
+Inputs have no seed of their own, so that `--data-seed` draws others; outputs are judged by the oracle of `[attention]`.
+"""
+import math
+
+from hopper.generate import KERNELS
+from recipes import LOG2_E, Case, f32, module_path, module_text
+
+
+TURNS = 'warpgroups in turns'
+WHAT = {
+    'f128_n128': f'queries in registers, {TURNS}',
+    'f128_n128v': 'queries in registers, products overlap',
+    'f128_n80w3': 'blocks of 80 keys with a tail',
+    'f64_n64w4': f'four {TURNS}',
+    'f64_n64w4v': 'four warpgroups, products overlap',
+    'f64_n128w1': 'one warpgroup',
+    'c128_n128': f'tiles by a counter, {TURNS}',
+    'c128_n64s': 'tiles by a counter, skips what the mask hides',
+    'c64_n64w4': f'tiles by a counter, four {TURNS}',
+    'c64_n64w4s': 'tiles by a counter, skips what the mask hides',
+    'c64_n128w1': 'one warpgroup',
+    'b128_n128': f'queries in registers, {TURNS}',
+    'b64_n64w4': f'four {TURNS}',
+    'bc128_n128': f'tiles by a counter, {TURNS}',
+    'bc64_n64w4s': 'tiles by a counter, skips what the mask hides',
+}
+# A sequence that ends within a block of keys, where the mask allows it.
+LENGTHS = {'c64_n128w1': 192}
+BY_NAME = {kernel.name: kernel for kernel in KERNELS}
+
+
+def attention_case(kernel, name, what, heads, blocks, sigma):
+    """A launch of so many blocks, which share the tiles; the heads of causal kernels are one section."""
+    length, dim = LENGTHS.get(kernel.name, 320 if kernel.rows == 256 else 256), kernel.dim
+    per_head = math.ceil(length / kernel.rows)
+    section = heads if kernel.causal else 1
+    case = Case(name, what, f'hop_{kernel.name}', 'fa', [blocks or per_head * heads, 1, 1], [kernel.threads, 1, 1],
+                kernel.smem)
+    shape = [1, heads, length, dim]
+    for buffer in 'qkv':
+        case.buffer(buffer, kernel.element, shape, f'init = "normal({sigma!r})"', argument=False)
+    case.buffer('o', kernel.element, shape, argument=False)
+    for buffer, rows in zip('qkvo', (64, kernel.keys, kernel.keys, 64)):
+        case.args.append(f'{{ map = "{buffer}", dims = [{dim}, {length}, {heads}], '
+                         f'strides = [{2 * dim}, {2 * length * dim}], box = [64, {rows}, 1], swizzle = "128B" }}')
+    case.buffer('lse', 'f32', shape[:3])
+    # The last block leaves the counters as the next launch needs them.
+    case.buffer('counters', 'u32', [2], 'init = "zeros"', 'expect = [0, 0]')
+    case.numbers('u32', length, per_head, per_head * heads, section)
+    case.args.append(f'{{ f32 = {f32(LOG2_E / math.sqrt(dim))!r}, name = "scale" }}')
+    # Kernels divide by the tiles of a section as they multiply with this reciprocal, so that there must be two or more.
+    case.numbers('u32', math.ceil(2 ** 32 / (section * per_head)) % 2 ** 32, section.bit_length() - 1)
+    mask = 'causal-top-left' if kernel.causal else 'none'
+    case.contract = ['[attention]', *[f'{part} = "{part}"' for part in ('q', 'k', 'v', 'o', 'lse')],
+                     'scale = { arg = "scale", factor = "log2e" }', 'layout = "bhsd"', f'mask = "{mask}"',
+                     f'lengths = {{ q = {length}, k = {length}, batch = 1, heads = {heads}, dim = {dim} }}', '']
+    return case
+
+
+def words(kernel):
+    return f'attention for Hopper{", causal" if kernel.causal else ""}: {WHAT[kernel.name]}'
+
+
+def normal_scores():
+    """Two blocks for four tiles or more: rings go round, and tiles follow each other in one block."""
+    for kernel in KERNELS:
+        attention_case(kernel, f'hop_{kernel.name}', words(kernel), 2, 2, 1.0).write(['sm_90a'])
+
+
+def wide_scores():
+    """Scores so far apart that exponentials overflow and a warp computes its scores again. No ring goes round."""
+    for name in ('f64_n128w1', 'f64_n64w4v', 'c128_n64s', 'c64_n64w4s'):
+        kernel = BY_NAME[name]
+        attention_case(kernel, f'hop_{name}_wide', f'{words(kernel)}, wide scores', 2, 0, 8.0).write(['sm_90a'])
+
+
+AGAIN = ('Warps that compute their scores again read keys with ldmatrix, and lane 0 gives the stage back for the next '
+         'copy: no proxy fence lies between, and no bar.warp.sync orders the other lanes before lane 0.')
+
+
+def stages_given_back():
+    """The same where rings go round: what the kernel reads again is overwritten later."""
+    kernel = BY_NAME['f64_n64w4']
+    case = attention_case(kernel, 'hop_f64_n64w4_wide', f'{words(kernel)}, wide scores', 2, 1, 8.0)
+    lines = list(enumerate(module_text(module_path('hop_f64_n64w4', 'sm_90a')).splitlines(), 1))
+    [copy] = [at for at, line in lines if '[%tmk, {' in line]
+    reads = [at for at, line in lines if 'ldmatrix' in line and '{%v0,' in line]
+    case.finds('sm_90a', AGAIN, (copy, 'error[proxy-fence]: after a thread read them, without a proxy fence'),
+               *[(at, 'error[race-shared]: reads 16 bytes of `smem`') for at in reads]).write(['sm_90a'])
+
+
+ALL = [normal_scores, wide_scores, stages_given_back]
