@@ -21,7 +21,7 @@ use crate::machine::{Block, describe_lanes};
 pub const CHECK: Check = Check::error("barrier", include_str!("barrier.rs"));
 
 /// PTX ISA, "bar, barrier": sixteen barriers per block.
-const BARRIERS: u32 = 16;
+pub const BARRIERS: u32 = 16;
 
 /// Called before the lanes of `at` come to barrier `id`.
 pub fn watch(block: &mut Block, at: At, id: u32, threads: Option<u32>, aligned: bool) {
@@ -44,7 +44,7 @@ fn refused(block: &Block, at: At, id: u32, threads: Option<u32>) -> Option<Repor
         Some(0) => ("a barrier of 0 threads".into(), "count all threads of the warps that take part".into()),
         Some(count) if count % 32 != 0 => (
             format!("a barrier of {}: expected a multiple of 32", words::counted(count.into(), "thread")),
-            format!("barriers count whole warps: write {}", count.next_multiple_of(32)),
+            format!("barriers count whole warps: write {}", u64::from(count).next_multiple_of(32)),
         ),
         Some(count) if count > size.next_multiple_of(32) => (
             format!("a barrier of {count} threads in a block of {}", words::counted(size.into(), "thread")),

@@ -12,7 +12,7 @@
 //! rows that do not exist. PTX ISA, "Addresses as Operands"; "cp.async", src-size.
 
 use super::{Check, words};
-use crate::exec::{Access, At};
+use crate::exec::{Access, Accessed, At};
 use crate::finding::Report;
 use crate::happens_before::Kind;
 use crate::machine::{Block, Values};
@@ -27,26 +27,36 @@ const NULL_PAGE: u64 = 4096;
 /// `outside`: the lanes whose bytes lie nowhere.
 pub fn report(block: &mut Block, at: At, access: &Access, addresses: &Values, outside: u32) {
     let lane = outside.trailing_zeros() as usize;
-    let count = u64::from(access.bytes);
-    let verb = if matches!(access.kind, Kind::Read | Kind::StrongRead) { "read" } else { "written" };
     let place = place(block, (at.warp, lane), access, addresses[lane]);
-    let message = format!("{} {} {verb} {place}", words::bytes(count), words::are(count));
-    let who = words::who(block, at.warp, 1 << lane);
-    let second = block.actor(At { mask: outside, ..at }, &format!("{who} accesses address {:#x}", addresses[lane]));
-    let help = "guard the access with the length, or make the memory larger";
-    block.findings.add(Report::new(&CHECK, message, second).help(help).count(u64::from(outside.count_ones())));
+    tell(block, At { mask: outside, ..at }, access, &place, addresses[lane]);
 }
 
+/// Bytes at an offset of the block with this rank, which does not have them, or which does not exist.
+pub fn report_shared(block: &mut Block, at: At, access: &Access, rank: usize, offset: u64) {
+    let place = shared_place(block, rank, offset, access.bytes.into());
+    tell(block, at, access, &place, offset);
+}
+
+fn tell(block: &mut Block, at: At, access: &Access, place: &str, address: u64) {
+    let count = u64::from(access.bytes);
+    let verb = if matches!(access.kind, Kind::Read | Kind::StrongRead) { "read" } else { "written" };
+    let message = format!("{} {} {verb} {place}", words::bytes(count), words::are(count));
+    let who = words::who(block, at.warp, at.mask & at.mask.wrapping_neg());
+    let second = block.actor(at, &format!("{who} accesses address {address:#x}"));
+    let help = "guard the access with the length, or make the memory larger";
+    block.findings.add(Report::new(&CHECK, message, second).help(help).count(u64::from(at.mask.count_ones())));
+}
+
+/// Where the bytes are; those that exist are where the instruction cannot reach them: mbarriers live in shared memory.
 fn place(block: &Block, (warp, lane): (usize, usize), access: &Access, address: u64) -> String {
+    if block.locate((warp, lane), access, address) != Accessed::Nothing {
+        return format!("at {address:#x}, which is not in shared memory");
+    }
     let bytes = u64::from(access.bytes);
     let (space, offset) = access.space.map_or_else(|| block.resolve(address), |space| (space, address));
     if space == Space::Shared {
         let (rank, offset) = block.cluster_place(warp, offset);
-        let Some(home) = block.blocks.get(rank) else {
-            return format!("in block {rank} of a cluster of {}", words::counted(block.blocks.len() as u64, "block"));
-        };
-        // Addresses of shared memory have 32 bits, and count modulo that.
-        return relative("shared memory", i64::from(offset as u32 as i32), bytes, home.shared.bytes.len() as u64);
+        return shared_place(block, rank, offset, bytes);
     }
     if space == Space::Local {
         let size = block.warps[warp].local[lane].bytes.len() as u64;
@@ -62,6 +72,14 @@ fn place(block: &Block, (warp, lane): (usize, usize), access: &Access, address: 
         }
         _ => format!("at {address:#x}, where no buffer is"),
     }
+}
+
+fn shared_place(block: &Block, rank: usize, offset: u64, bytes: u64) -> String {
+    let Some(home) = block.blocks.get(rank) else {
+        return format!("in block {rank} of a cluster of {}", words::counted(block.blocks.len() as u64, "block"));
+    };
+    // Addresses of shared memory have 32 bits, and count modulo that.
+    relative("shared memory", i64::from(offset as u32 as i32), bytes, home.shared.bytes.len() as u64)
 }
 
 /// Where `bytes` bytes at `offset` lie, seen from something that has `size` bytes.

@@ -107,6 +107,9 @@ pub fn execute(block: &mut Block, at: At, meeting: &Meeting) -> Next {
     let id = value(block, meeting.id);
     let threads = meeting.threads.map(|source| value(block, source));
     checks::barrier::watch(block, at, id, threads, meeting.aligned);
+    if id >= checks::barrier::BARRIERS {
+        return Next::Following;
+    }
     if let Some(Vote { outcome, destination, predicate }) = meeting.vote {
         let answers = block.read(at.warp, predicate);
         let yes = lanes(at.mask).filter(|lane| answers[*lane] & 1 == 1).fold(0, |yes, lane| yes | 1 << lane);

@@ -334,7 +334,10 @@ impl Block<'_, '_> {
         };
         found.unwrap_or_else(|| {
             let access = Access { space: Some(space), kind: Kind::Read, bytes };
-            checks::out_of_bounds::report(self, at, &access, &[address; 32], 1 << lane);
+            match rank {
+                Some(rank) => checks::out_of_bounds::report_shared(self, at.lane(lane), &access, rank, address),
+                None => checks::out_of_bounds::report(self, at, &access, &[address; 32], 1 << lane),
+            }
             Accessed::Nothing
         })
     }

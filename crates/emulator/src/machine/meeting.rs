@@ -1,12 +1,10 @@
 //! Where warps wait for each other: the barriers of a block, and the one of a cluster.
 
 use super::{Block, State};
+use crate::checks::barrier::BARRIERS;
 use crate::exec::{self, At, Ballot, Next};
 use crate::happens_before::{Lanes, Semantics, Site};
 use std::collections::BTreeMap;
-
-/// A block has 16 barriers; the detector counts those of a cluster's blocks in one row.
-const BARRIERS: u32 = 16;
 
 /// A block barrier that is filling.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +49,7 @@ pub struct ClusterBarrier {
     pub arrived: BTreeMap<usize, u32>,
 }
 
-/// The number under which the detector knows a barrier of a block.
+/// The number under which the detector knows a barrier of a block: it counts those of a cluster's blocks in one row.
 fn watched(rank: usize, id: u32) -> u32 {
     rank as u32 * BARRIERS + id
 }
@@ -86,10 +84,11 @@ impl Block<'_, '_> {
             0 => false,
             mask => self.warps[*warp].live & !mask == 0,
         };
-        let threads = |warps: usize| warps as u32 * 32;
+        // Warps count, not threads.
+        let warps = |threads: u32| threads.div_ceil(32) as usize;
         let lives = |warp: &usize| self.warps[*warp].live != 0;
         let full = match barrier.expected {
-            Some(expected) => threads(self.warps_of(rank).filter(complete).count()) >= expected.next_multiple_of(32),
+            Some(expected) => self.warps_of(rank).filter(complete).count() >= warps(expected),
             None => self.warps_of(rank).filter(lives).all(|warp| complete(&warp)),
         };
         if !full {
