@@ -190,6 +190,32 @@ impl Block<'_, '_> {
         }
     }
 
+    /// Any number of bytes.
+    pub fn fetch_all(&self, accessed: Accessed, skip: usize, into: &mut [u8]) {
+        let bytes = into.len();
+        let from = |data: &[u8], offset: usize, into: &mut [u8]| into.copy_from_slice(&data[offset..offset + bytes]);
+        match accessed {
+            Accessed::Nothing => into.fill(0),
+            Accessed::Global { allocation, offset } => self.global.pages(allocation).copy_to(offset + skip, into),
+            Accessed::Shared { block, offset } => from(self.blocks[block].shared.bytes.data(), offset + skip, into),
+            Accessed::Local { warp, lane, offset } => {
+                from(self.warps[warp].local[lane].bytes.data(), offset + skip, into);
+            }
+            Accessed::Parameter { offset } => from(&self.shape.parameters, offset + skip, into),
+        }
+    }
+
+    pub fn put_all(&mut self, accessed: Accessed, skip: usize, bytes: &[u8]) {
+        match accessed {
+            Accessed::Nothing | Accessed::Parameter { .. } => {}
+            Accessed::Global { allocation, offset } => self.global.pages_mut(allocation).write(offset + skip, bytes),
+            Accessed::Shared { block, offset } => self.blocks[block].shared.bytes.write_all(offset + skip, bytes),
+            Accessed::Local { warp, lane, offset } => {
+                self.warps[warp].local[lane].bytes.write_all(offset + skip, bytes)
+            }
+        }
+    }
+
     pub fn put(&mut self, accessed: Accessed, skip: usize, bytes: usize, value: u64) {
         match accessed {
             Accessed::Nothing | Accessed::Parameter { .. } => {}

@@ -68,8 +68,10 @@ fn start(block: &mut Block, at: At, addresses: [&AddressSource; 2], bytes: u32, 
     let sizes: [u32; 32] = sizes.map(|size| (size as u32).min(bytes));
     let targets = block.copy_places(at, Space::Shared, &to, &[bytes; 32], Kind::Write);
     let sources = block.copy_places(at, Space::Global, &from, &sizes, Kind::Read);
-    checks::uninitialised_memory::watch_copy(block, at, &sources, &sizes);
-    block.order_copy(at, &targets, &sources, bytes, &sizes);
+    if block.checks {
+        checks::uninitialised_memory::watch_copy(block, at, &sources, &sizes);
+        block.order_copy(at, &targets, &sources, bytes, &sizes);
+    }
     let batch = block.trace_copies(at, &targets, bytes);
     for lane in lanes(at.mask) {
         block.mark_written(targets[lane], bytes as usize);
@@ -125,9 +127,7 @@ impl Block<'_, '_> {
 }
 
 fn wait(block: &mut Block, at: At, pending: u32) {
-    for lane in lanes(at.mask) {
-        for flight in block.copies.complete(at.warp, lane, pending) {
-            block.land(flight);
-        }
-    }
+    let mut landing = vec![];
+    lanes(at.mask).for_each(|lane| landing.extend(block.copies.complete(at.warp, lane, pending)));
+    landing.into_iter().for_each(|flight| block.land(flight));
 }

@@ -209,6 +209,14 @@ impl Block<'_, '_> {
         self.warps[warp].read(source, &|name, lane| self.special(name, warp, lane))
     }
 
+    /// The low 32 bits of a source.
+    pub fn read_words(&self, warp: usize, source: Source) -> [u32; 32] {
+        match source {
+            Source::Register(register) => self.warps[warp].registers.words(register),
+            other => self.read(warp, other).map(|value| value as u32),
+        }
+    }
+
     pub fn addresses(&self, warp: usize, address: &AddressSource) -> Values {
         self.read(warp, address.base).map(|base| base.wrapping_add(address.offset as u64))
     }
@@ -268,9 +276,12 @@ impl Block<'_, '_> {
 
     /// Moves a copy's bytes.
     pub fn land(&mut self, flight: Flight) {
-        for byte in 0..flight.bytes as usize {
-            let value = if byte < flight.source_bytes as usize { self.fetch(flight.from, byte, 1) } else { 0 };
-            self.put(flight.to, byte, 1, value);
+        let (bytes, source_bytes) = (flight.bytes as usize, flight.source_bytes as usize);
+        for from in (0..bytes).step_by(Flight::LONGEST) {
+            let mut moved = [0; Flight::LONGEST];
+            let (now, read) = ((bytes - from).min(Flight::LONGEST), source_bytes.saturating_sub(from));
+            self.fetch_all(flight.from, from, &mut moved[..read.min(now)]);
+            self.put_all(flight.to, from, &moved[..now]);
         }
         self.trace_copy_landed(flight.batch);
     }

@@ -120,6 +120,23 @@ impl Registers {
         }
     }
 
+    /// The low 32 bits of every lane.
+    pub fn words(&self, register: RegisterId) -> [u32; 32] {
+        match self.layout.place(register) {
+            Place::Word(chunk) | Place::Wide(chunk) => self.chunks[chunk as usize].0,
+            Place::Predicate(index) => bits_to_values(self.predicates[index as usize]).map(|bit| bit as u32),
+        }
+    }
+
+    /// The same as [`Registers::write`], of values of 32 bits.
+    pub fn write_words(&mut self, register: RegisterId, mask: u32, words: &[u32; 32]) {
+        match self.layout.place(register) {
+            Place::Word(chunk) if mask == u32::MAX => self.chunks[chunk as usize].0 = *words,
+            Place::Word(chunk) => self.write_chunk(chunk, mask, |lane| words[lane]),
+            Place::Wide(_) | Place::Predicate(_) => self.write(register, mask, &words.map(u64::from)),
+        }
+    }
+
     /// Writes the lanes of `mask`; a register takes as many bits as it has.
     pub fn write(&mut self, register: RegisterId, mask: u32, values: &Values) {
         match self.layout.place(register) {

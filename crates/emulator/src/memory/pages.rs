@@ -145,9 +145,19 @@ impl Pages {
     }
 
     pub fn copy(&self, offset: usize, bytes: usize) -> Vec<u8> {
-        let mut copied = Vec::with_capacity(bytes);
-        Pages::parts(offset, bytes).for_each(|(page, part)| copied.extend_from_slice(&self.pages[page].data()[part]));
+        let mut copied = vec![0; bytes];
+        self.copy_to(offset, &mut copied);
         copied
+    }
+
+    /// Fills `into` with the bytes from an offset on.
+    pub fn copy_to(&self, offset: usize, into: &mut [u8]) {
+        let mut rest = into;
+        for (page, part) in Pages::parts(offset, rest.len()) {
+            let (now, later) = rest.split_at_mut(part.len());
+            now.copy_from_slice(&self.pages[page].data()[part]);
+            rest = later;
+        }
     }
 
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {

@@ -1,6 +1,6 @@
 //! A warp issues products, ends groups of them, and waits. PTX ISA, "wgmma.mma_async", "wgmma.wait_group".
 
-use super::{Multiply, PIECE, Request};
+use super::{Issued, Multiply, PIECE, Request};
 use crate::async_engines::Product;
 use crate::checks;
 use crate::exec::access::{Access, Accessed, watched_shared};
@@ -62,24 +62,12 @@ fn issue(block: &mut Block, at: At, multiply: &Arc<Multiply>) {
             return;
         }
     };
-    for piece in issued.pieces() {
-        let access = Access { space: Some(Space::Shared), kind: Kind::Read, bytes: PIECE };
-        match block.locate((at.warp, 0), &access, piece.into()) {
-            Accessed::Nothing => {
-                checks::out_of_bounds::report(block, at, &access, &[piece.into(); 32], at.mask);
-                return;
-            }
-            place => checks::uninitialised_memory::watch_piece(block, at, 0, place, PIECE as usize),
-        }
+    if !is_plain(block, at.warp, &issued) && !look_closer(block, at, &issued) {
+        return;
     }
-    let rank = block.rank(at.warp);
-    let stretch = |piece: u32| {
-        let start = watched_shared(rank, piece as usize);
-        (Watched::Shared, start..start + u64::from(PIECE))
-    };
-    let reads = merged(issued.pieces().map(stretch).collect());
-    block.detector.wgmma(at.lanes(), Site(at.statement), &reads);
-    block.detector.heal_missed_fence(at.lanes());
+    if block.checks {
+        order(block, at, &issued);
+    }
     block.trace_product(at, warpgroup(block, at.warp).start);
     block.products[at.warp].issue(Product { multiply: multiply.clone(), issued });
     if block.adversary.lands_early() && block.adversary.lands() {
@@ -90,15 +78,55 @@ fn issue(block: &mut Block, at: At, multiply: &Arc<Multiply>) {
     }
 }
 
+/// Are all bytes inside, and written if anybody asks?
+fn is_plain(block: &Block, warp: usize, issued: &Issued) -> bool {
+    let bytes = &block.home(warp).shared.bytes;
+    let (length, each) = (bytes.len(), PIECE as usize);
+    let is_plain = |piece: u32| {
+        let start = piece as usize;
+        start + each <= length && (!block.checks || bytes.is_written(start, each))
+    };
+    issued.pieces().all(is_plain)
+}
+
+/// Lets the checks say what is not plain; false if the product cannot be.
+fn look_closer(block: &mut Block, at: At, issued: &Issued) -> bool {
+    for piece in issued.pieces() {
+        let access = Access { space: Some(Space::Shared), kind: Kind::Read, bytes: PIECE };
+        match block.locate((at.warp, 0), &access, piece.into()) {
+            Accessed::Nothing => {
+                checks::out_of_bounds::report(block, at, &access, &[piece.into(); 32], at.mask);
+                return false;
+            }
+            place => checks::uninitialised_memory::watch_piece(block, at, 0, place, PIECE as usize),
+        }
+    }
+    true
+}
+
+/// Tells the detector what is read.
+fn order(block: &mut Block, at: At, issued: &Issued) {
+    let rank = block.rank(at.warp);
+    let stretch = |piece: u32| {
+        let start = watched_shared(rank, piece as usize);
+        (Watched::Shared, start..start + u64::from(PIECE))
+    };
+    let reads = merged(issued.pieces().map(stretch).collect());
+    block.detector.wgmma(at.lanes(), Site(at.statement), &reads);
+    block.detector.heal_missed_fence(at.lanes());
+}
+
 impl Block<'_, '_> {
     /// A product reads its operands and writes its accumulators.
     pub fn carry_out(&mut self, warp: usize, product: Product) {
         let Product { multiply, issued } = product;
         let shared = self.home(warp).shared.bytes.data();
-        let results = multiply.execute(&issued, shared, |source| self.read(warp, source));
+        let results = multiply.execute(&issued, shared, |source| self.read_words(warp, source));
         let live = self.warps[warp].live;
-        for (destination, values) in multiply.destinations().iter().zip(&results) {
-            self.warps[warp].write(*destination, live, values);
+        for (destination, words) in multiply.destinations().iter().zip(&results) {
+            if let Some(register) = destination {
+                self.warps[warp].registers.write_words(*register, live, words);
+            }
         }
     }
 }

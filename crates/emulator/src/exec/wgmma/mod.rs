@@ -150,8 +150,8 @@ impl Multiply {
         Ok(Issued { left, right, accumulate: uniform("scale-d", read(self.accumulate))? != 0 })
     }
 
-    /// Carries the product out. The result has the values of each of the [`Multiply::destinations`].
-    pub fn execute(&self, issued: &Issued, shared: &[u8], read: impl Fn(Source) -> Values) -> Vec<Values> {
+    /// Carries the product out. The result has the words of each of the [`Multiply::destinations`].
+    pub fn execute(&self, issued: &Issued, shared: &[u8], read: impl Fn(Source) -> Register) -> Vec<Register> {
         match self.arithmetic {
             Arithmetic::Fused(rule) => self.execute_fragments(&rule, issued, shared, read),
             _ => self.execute_elements(issued, shared, read),
@@ -164,11 +164,10 @@ impl Multiply {
         rule: &Rule,
         issued: &Issued,
         shared: &[u8],
-        read: impl Fn(Source) -> Values,
-    ) -> Vec<Values> {
-        let words = |source: Source| read(source).map(|value| value as u32);
+        read: impl Fn(Source) -> Register,
+    ) -> Vec<Register> {
         let mut left = match (&self.left, &issued.left) {
-            (Left::Registers(sources, _), _) => sources.iter().map(|source| words(*source)).collect(),
+            (Left::Registers(sources, _), _) => sources.iter().map(|source| read(*source)).collect(),
             (Left::Shared(_), tile) => tile.as_ref().map_or(vec![], |tile| tile.cores(shared)),
         };
         if let (Left::Shared(_), [_, second, third, _]) = (&self.left, left.as_mut_slice()) {
@@ -180,7 +179,7 @@ impl Multiply {
             cores.iter_mut().flatten().for_each(|word| *word ^= signs);
         }
         let old = |register: &Option<RegisterId>| match register {
-            Some(register) if issued.accumulate => words(Source::Register(*register)),
+            Some(register) if issued.accumulate => read(Source::Register(*register)),
             _ => [0; 32],
         };
         let c: Vec<Register> = self.destinations.iter().map(old).collect();
@@ -191,11 +190,11 @@ impl Multiply {
             multiplier.load_left(rule.operand, &left);
             multiplier.multiply(rule, &mut c);
         });
-        let c = if halves { pack(&c) } else { c };
-        c.into_iter().map(|register| register.map(u64::from)).collect()
+        if halves { pack(&c) } else { c }
     }
 
-    fn execute_elements(&self, issued: &Issued, shared: &[u8], read: impl Fn(Source) -> Values) -> Vec<Values> {
+    fn execute_elements(&self, issued: &Issued, shared: &[u8], read: impl Fn(Source) -> Register) -> Vec<Register> {
+        let read = |source: Source| read(source).map(u64::from);
         let mut a = match (&self.left, &issued.left) {
             (Left::Registers(sources, layout), _) => layout.collect(|at| read(sources[at]), |bits| bits as u32),
             (Left::Shared(_), tile) => tile.as_ref().map_or(vec![], |tile| tile.elements(shared, self.bits)),
@@ -210,7 +209,8 @@ impl Multiply {
             false => vec![0; self.accumulator.elements],
         };
         self.arithmetic.multiply(self.shape, &a, &b, &mut c);
-        (0..self.accumulator.registers()).map(|register| self.accumulator.spread(&c, register)).collect()
+        let spread = |register| self.accumulator.spread(&c, register).map(|value| value as u32);
+        (0..self.accumulator.registers()).map(spread).collect()
     }
 }
 
