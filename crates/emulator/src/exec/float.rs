@@ -74,6 +74,8 @@ impl Lane {
             Float::AbsoluteDouble => double::absolute(a),
             Float::ReciprocalDouble => double::reciprocal(a, rounding),
             Float::ReciprocalDoubleApproximate => special_double::unit_reciprocal(a),
+            Float::ReciprocalRootDouble if self.mode.flush => special_double::unit_reciprocal_root(a),
+            Float::ReciprocalRootDouble => special_double::reciprocal_root(a),
             Float::SquareRootDouble => double::square_root(a, rounding),
             _ => u64::from(self.single(operands.map(|value| value as u32))),
         }

@@ -1,7 +1,7 @@
 //! What of the table runs. The rest is known, and refused with its name.
 
 use ptx::Op;
-use ptx::forms::{AsyncCopy, BulkCopy, Control, Float, Matrix, Wmma};
+use ptx::forms::{AsyncCopy, BulkCopy, Control, Matrix, Wmma};
 
 /// A form whose results are not equal to an H200's to the bit.
 pub struct Difference {
@@ -21,14 +21,13 @@ pub const NOT_BIT_EQUAL: &[Difference] = &[Difference {
 /// Does the emulator execute this operation?
 pub fn executes(op: Op) -> bool {
     match op {
-        Op::Float(op) => op != Float::ReciprocalRootDouble,
         Op::Movement(_) | Op::Warp(_) | Op::Matrix(_) | Op::Wmma(_) => true,
         Op::AsyncCopy(op) => matches!(
             op,
             AsyncCopy::Copy | AsyncCopy::CopyThroughL2 | AsyncCopy::Commit | AsyncCopy::WaitGroup | AsyncCopy::WaitAll
         ),
         Op::Control(op) => op != Control::Breakpoint,
-        Op::Integer(_) | Op::Half(_) | Op::Compare(_) | Op::Convert(_) | Op::Atomic(_) => true,
+        Op::Float(_) | Op::Integer(_) | Op::Half(_) | Op::Compare(_) | Op::Convert(_) | Op::Atomic(_) => true,
         Op::Barrier(_) | Op::Mbarrier(_) | Op::TensorMap(_) | Op::Launch(_) | Op::Wgmma(_) | Op::Fence(_) => true,
         Op::BulkCopy(op) => !matches!(
             op,

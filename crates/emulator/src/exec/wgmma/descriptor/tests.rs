@@ -99,8 +99,8 @@ fn every_mode_reads_the_canonical_layouts() {
     let quarters = (0..4).map(|quarter| 16 * quarter..16 * quarter + 16);
     let widths = [8, 16, 24, 64, 88, 256].map(|columns| 0..columns);
     for lines in quarters.chain(widths) {
-        for mode in 0..4 {
-            let width = 8 << MODES[mode].1;
+        for (mode, shape) in MODES.iter().enumerate() {
+            let width = 8 << shape.1;
             // Groups side by side, and groups with something in between.
             for offsets in [[width, 2 * width], [width * 5, width], [width + 8, 4 * width + 16]] {
                 for start in [0, 1024, 2048 + 32, 4096 + 96] {
