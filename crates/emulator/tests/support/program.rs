@@ -128,7 +128,7 @@ fn begin(picks: &mut Picks, lines: u64) -> String {
 }
 
 fn fill(stem: &str, bits: u32, number: u64, picks: &mut Picks) -> String {
-    let word = picks.of(WORDS) << picks.below(2) * picks.below(32);
+    let word = picks.of(WORDS) << (picks.below(2) * picks.below(32));
     match bits {
         1 => format!("mov.pred {stem}{number}, {};", word & 1),
         16 => format!("mov.b16 {stem}{number}, {};", word & 0xffff),
