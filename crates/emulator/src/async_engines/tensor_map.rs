@@ -50,7 +50,9 @@ pub enum Fault {
     FillElement(ElementType),
     #[error("the copy has {found} coordinates: the tensor map has {expected} dimensions")]
     Coordinates { found: usize, expected: usize },
-    #[error("the first coordinate of the copy is {coordinate}, at byte {byte} of a row: expected a multiple of 16 bytes")]
+    #[error(
+        "the first coordinate of the copy is {coordinate}, at byte {byte} of a row: expected a multiple of 16 bytes"
+    )]
     FirstCoordinate { coordinate: i32, byte: i64 },
     #[error("shared memory address {0:#x} of the box: expected a multiple of 128")]
     SharedAddress(u32),
