@@ -61,7 +61,7 @@ pub struct Reduction {
 }
 
 impl Reduction {
-    /// In global memory, where f32 sums flush subnormals, as those of `red` do.
+    /// In global memory.
     pub fn global(operation: Operation, ty: Type) -> Result<Reduction, Fault> {
         let (types, expected) = operation.types();
         match types.contains(&ty) {
@@ -70,7 +70,7 @@ impl Reduction {
         }
     }
 
-    /// In shared memory; integers alone (PTX ISA, "cp.reduce.async.bulk"), so nothing flushes.
+    /// In shared memory; integers alone (PTX ISA, "cp.reduce.async.bulk").
     pub fn shared(operation: Operation, ty: Type) -> Result<Reduction, Fault> {
         let reduction = Reduction::global(operation, ty)?;
         match ty.is_float() {
@@ -212,12 +212,34 @@ mod tests {
     }
 
     #[test]
-    fn only_f32_sums_flush_subnormals() {
-        assert_eq!(update(Add, Type::F32, 1, 2), 0);
-        assert_eq!(update(Add, Type::F32, 0x8000_0001, 0x8000_0002), 0x8000_0000);
-        assert_eq!(update(Add, Type::F16, 1, 2), 3);
-        assert_eq!(update(Add, Type::Bf16, 1, 2), 3);
-        assert_eq!(update(Add, Type::F64, 1, 2), 3);
+    fn sums_keep_subnormals() {
+        let types = [Type::F16, Type::Bf16, Type::F32, Type::F64];
+        assert_eq!(types.map(|ty| update(Add, ty, 1, 2)), [3; 4]);
+        assert_eq!(update(Add, Type::F32, 0x8000_0001, 0x8000_0002), 0x8000_0003);
+        // Half of the least normal number twice.
+        assert_eq!(update(Add, Type::F32, 0x0040_0000, 0x0040_0000), 0x0080_0000);
+    }
+
+    #[test]
+    fn every_nan_of_an_f32_sum_is_the_same() {
+        let (infinity, minus_infinity) = (0x7f80_0000, 0xff80_0000);
+        let one = 0x3f80_0000;
+        for (old, operand) in [(0xffc0_1234, one), (one, 0x7f80_0001), (infinity, minus_infinity)] {
+            assert_eq!(update(Add, Type::F32, old, operand), 0x7fff_ffff);
+        }
+    }
+
+    #[test]
+    fn an_f64_sum_passes_the_nan_of_the_operand_first() {
+        let add = |old: u64, operand: u64| update(Add, Type::F64, old, operand);
+        let (infinity, minus_infinity) = (0x7ff0_u64 << 48, 0xfff0_u64 << 48);
+        let (signalling, quiet, one) = (infinity | 1, minus_infinity | QUIET | 2, 1f64.to_bits());
+        assert_eq!([add(signalling, one), add(one, signalling)], [signalling; 2]);
+        assert_eq!([add(signalling, quiet), add(quiet, signalling)], [quiet, signalling]);
+        assert_eq!([add(quiet, infinity), add(infinity, quiet)], [quiet; 2]);
+        assert_eq!(add(infinity, minus_infinity), minus_infinity | QUIET);
+        assert_eq!(add(minus_infinity, infinity), infinity | QUIET);
+        assert_eq!(add(minus_infinity, minus_infinity), minus_infinity);
     }
 
     #[test]

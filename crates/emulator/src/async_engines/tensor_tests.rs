@@ -46,11 +46,11 @@ fn a_line_hangs_over_both_ends() {
     let line = map(ElementType::F32, &[100], &[32]);
     let before = Plan::new(&line, &[-8], 0).unwrap();
     assert_eq!((filled(&before), before.moves), (vec![(0, 32)], vec![moved(0, 32, 96)]));
-    let after = Plan::new(&line, &[90], 0).unwrap();
-    assert_eq!((filled(&after), after.moves, after.bytes), (vec![(40, 128)], vec![moved(360, 0, 40)], 128));
+    let after = Plan::new(&line, &[88], 0).unwrap();
+    assert_eq!((filled(&after), after.moves, after.bytes), (vec![(48, 128)], vec![moved(352, 0, 48)], 128));
     let short = Plan::new(&map(ElementType::F32, &[20], &[32]), &[-4], 0).unwrap();
     assert_eq!((filled(&short), short.moves), (vec![(0, 16), (96, 128)], vec![moved(0, 16, 80)]));
-    for far in [-32, 100, i32::MIN, i32::MAX] {
+    for far in [-32, 100, i32::MIN, i32::MAX - 3] {
         let nothing = Plan::new(&line, &[far], 0).unwrap();
         assert_eq!((filled(&nothing), nothing.moves), (vec![(0, 128)], vec![]));
     }
@@ -67,8 +67,8 @@ fn rows_that_touch_on_both_sides_are_one_move() {
 #[test]
 fn rows_outside_are_filled() {
     let tall = map(ElementType::U8, &[32, 4], &[16, 6]);
-    let plan = Plan::new(&tall, &[8, -1], 0).unwrap();
-    assert_eq!(plan.moves, [8, 40, 72, 104].map(|global| moved(global, 16 + (global as u32 - 8) / 2, 16)));
+    let plan = Plan::new(&tall, &[16, -1], 0).unwrap();
+    assert_eq!(plan.moves, [16, 48, 80, 112].map(|global| moved(global, 16 + (global as u32 - 16) / 2, 16)));
     assert_eq!(filled(&plan), [(0, 16), (80, 96)]);
 }
 
@@ -187,13 +187,33 @@ fn what_cannot_be_copied_is_said() {
     assert!(refused(&rounded, &[0, 0], 0).contains(".tf32"));
 }
 
+#[test]
+fn a_row_begins_at_a_multiple_of_16_bytes() {
+    use ElementType::{Bf16, F32, F64, U8};
+    for (element, per_chunk) in [(U8, 16), (Bf16, 8), (F32, 4), (F64, 2)] {
+        let line = map(element, &[64], &[16]);
+        for first in -33..97 {
+            let byte = i64::from(first) * i64::from(16 / per_chunk);
+            let refused = Fault::FirstCoordinate { coordinate: first, byte };
+            let expected = if first % per_chunk == 0 { None } else { Some(refused) };
+            assert_eq!(Plan::new(&line, &[first], 0).err(), expected);
+        }
+    }
+    // Only the first coordinate.
+    assert!(Plan::new(&map(F32, &[64, 64], &[16, 16]), &[-4, 3], 0).is_ok());
+    assert_eq!(
+        Plan::new(&map(F32, &[64], &[16]), &[-3], 0).unwrap_err().to_string(),
+        "the first coordinate of the copy is -3, at byte -12 of a row: expected a multiple of 16 bytes"
+    );
+}
+
 /// A map with padded rows, and coordinates around the tensor.
 fn copies() -> impl Strategy<Value = (TensorMap, Vec<i32>, u32)> {
     let elements = [ElementType::U8, ElementType::Bf16, ElementType::F32, ElementType::F64];
     let swizzles = [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128];
     let dimension = (1u64..7, 1u32..5, 1u32..4, 0u64..3, -4i32..7);
     let outer = prop::collection::vec(dimension, 0..5);
-    let first = (1u64..150, 1u64..9, -40i32..150);
+    let first = (1u64..150, 1u64..9, -3i32..12);
     let choices = (prop::sample::select(elements.to_vec()), prop::sample::select(swizzles.to_vec()), 0u32..16);
     (choices, first, outer).prop_map(|((element, swizzle, slot), (size, chunks, start), outer)| {
         let mut map = map(element, &[size], &[1]);
@@ -201,7 +221,7 @@ fn copies() -> impl Strategy<Value = (TensorMap, Vec<i32>, u32)> {
         let row_bytes = map.span().unwrap_or(chunks * 16);
         map.box_sizes = vec![(row_bytes / element.bytes()) as u32];
         let mut stride = (size * element.bytes()).next_multiple_of(16);
-        let mut coordinates = vec![start];
+        let mut coordinates = vec![start * (16 / element.bytes()) as i32];
         for (size, width, step, padding, start) in outer {
             stride += padding * 16;
             map.strides.push(stride);

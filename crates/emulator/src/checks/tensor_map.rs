@@ -1,8 +1,9 @@
 //! # tensor-map
 //!
 //! A bulk tensor copy that its tensor map does not allow: a box, stride, element or swizzle that the hardware does not
-//! have, another number of coordinates than the tensor has dimensions, or a box in shared memory that is not aligned to
-//! 128 bytes. Hardware stops the kernel with "an illegal instruction was encountered", or copies other bytes.
+//! have, another number of coordinates than the tensor has dimensions, a first coordinate that is no multiple of 16
+//! bytes (seen on an H200), or a box in shared memory that is not aligned to 128 bytes. Hardware stops the kernel with
+//! "an illegal instruction was encountered", or copies other bytes.
 //!
 //! ```ptx
 //! .shared .align 16 .b8 stage[8192];        // not a multiple of 128
