@@ -14,8 +14,10 @@ const ZERO: Mode = Mode { rounding: Rounding::Zero, flush: false };
 const DOWN: Mode = Mode { rounding: Rounding::Down, flush: false };
 const UP: Mode = Mode { rounding: Rounding::Up, flush: false };
 
+/// Asks the bits: optimised code has answered `is_nan` of the root of a signalling NaN with no.
 fn canonical(value: f32) -> u32 {
-    if value.is_nan() { NAN } else { value.to_bits() }
+    let bits = value.to_bits();
+    if bits & 0x7fff_ffff > 0x7f80_0000 { NAN } else { bits }
 }
 
 fn to_s32(bits: u32, rounding: Rounding) -> i128 {

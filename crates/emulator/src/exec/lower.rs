@@ -2,7 +2,7 @@
 
 use super::{Action, Compute, Lanewise, control, movement};
 use crate::happens_before::Space;
-use crate::machine::{Layout, Place, Source, Step};
+use crate::machine::{Fixed, Layout, Place, Source, Step};
 use crate::simd::{Code, Kernel, Operation, Permutation, Traffic, UNGUARDED, combine};
 use ptx::RegisterId;
 
@@ -21,9 +21,9 @@ impl Chosen {
     }
 }
 
-/// Lowers the steps of a program; constants get places in its layout.
-pub fn lower(steps: &[Step], layout: &mut Layout) -> Code {
-    let mut lowering = Lowering { layout, permutations: vec![], traffic: vec![] };
+/// Lowers the steps of a program; constants get places in its layout. `parameter_bytes`: the size of the parameters.
+pub fn lower(steps: &[Step], layout: &mut Layout, parameter_bytes: u64) -> Code {
+    let mut lowering = Lowering { layout, parameter_bytes, permutations: vec![], traffic: vec![] };
     let all = steps.iter().zip(0..);
     let operations = all.map(|(step, site)| lowering.step(step, site).unwrap_or(Operation::LEAVE)).collect();
     let Lowering { permutations, traffic, .. } = lowering;
@@ -32,6 +32,7 @@ pub fn lower(steps: &[Step], layout: &mut Layout) -> Code {
 
 struct Lowering<'a> {
     layout: &'a mut Layout,
+    parameter_bytes: u64,
     permutations: Vec<Permutation>,
     traffic: Vec<Traffic>,
 }
@@ -50,14 +51,21 @@ impl Lowering<'_> {
             Action::Compute(compute) => self.compute(compute)?,
             Action::Movement(transfer) => match transfer.plain() {
                 Some(plain) => self.memory(&plain, site)?,
-                None => self.transfer(transfer)?,
+                None => match transfer.parameter() {
+                    Some(parameter) => self.parameter(parameter)?,
+                    None => self.transfer(transfer)?,
+                },
             },
             Action::Warp(exchange) => {
-                let (destination, source, permutation) = exchange.permutation()?;
+                let ([destination, in_range], source, permutation) = exchange.permutation()?;
                 self.permutations.push(permutation);
                 let (destination, a) = (self.word_destination(destination)?, self.word(source)?);
+                let b = match in_range {
+                    Some(register) => self.predicate(Source::Register(register))?.0 + 1,
+                    None => 0,
+                };
                 let extra = self.permutations.len() as u32 - 1;
-                Operation { destination, a, extra, ..Operation::new(Kernel::Shuffle) }
+                Operation { destination, a, b, extra, ..Operation::new(Kernel::Shuffle) }
             }
             _ => return None,
         };
@@ -144,12 +152,28 @@ impl Lowering<'_> {
 
     fn transfer(&mut self, transfer: &movement::Transfer) -> Option<Operation> {
         let (kernel, destination, sources) = transfer.kernel()?;
-        if kernel == Kernel::WideSplit {
+        if matches!(kernel, Kernel::WideSplit | Kernel::SplitHalves) {
             let (low, high) = destination;
             let (destination, extra) = (self.word_destination(low)?, self.word_destination(high)?);
-            return Some(Operation { destination, a: self.wide(sources[0])?, extra, ..Operation::new(kernel) });
+            let a = if kernel == Kernel::WideSplit { self.wide(sources[0]) } else { self.word(sources[0]) }?;
+            return Some(Operation { destination, a, extra, ..Operation::new(kernel) });
         }
         self.place(Chosen::new(kernel), destination.0?, sources)
+    }
+
+    /// A load of bytes that no launch changes.
+    fn parameter(&mut self, (destination, offset, bytes): (RegisterId, u64, u32)) -> Option<Operation> {
+        let inside = offset.checked_add(bytes.into()).is_some_and(|end| end <= self.parameter_bytes);
+        let part = |offset, bytes| Fixed::Parameter { offset, bytes };
+        let (kernel, destination, a) = match (self.layout.place(destination), bytes) {
+            _ if !inside => return None,
+            (Place::Word(place), 1 | 2 | 4) => (Kernel::Copy, place, self.layout.fixed(&[part(offset, bytes)])),
+            (Place::Wide(place), 8) => {
+                (Kernel::WideCopy, place, self.layout.fixed(&[part(offset, 4), part(offset + 4, 4)]))
+            }
+            _ => return None,
+        };
+        Some(Operation { destination, a, ..Operation::new(kernel) })
     }
 
     fn memory(&mut self, plain: &movement::Plain, site: u32) -> Option<Operation> {
@@ -208,6 +232,10 @@ impl Lowering<'_> {
                 Place::Predicate(_) => None,
             },
             Source::Constant(value) => Some(self.layout.constant(value as u32)),
+            // Time is not fixed.
+            Source::Special(name) if !name.starts_with("%clock") && !name.starts_with("%globaltimer") => {
+                Some(self.layout.fixed(&[Fixed::Special(name)]))
+            }
             _ => None,
         }
     }

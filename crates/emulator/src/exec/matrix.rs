@@ -4,8 +4,9 @@ use super::access::Access;
 use super::product::{Product, Work, integers, shape};
 use super::{Action, At, Next, together};
 use crate::happens_before::Kind;
-use crate::machine::{AddressSource, Block, Decoder, Source, Values, Why};
+use crate::machine::{AddressSource, Block, Decoder, Source, Why};
 use crate::numerics::format::{Format, Rounding};
+use crate::numerics::fragment::transpose;
 use crate::numerics::product::Arithmetic;
 use crate::numerics::tensor_core::Rule;
 use ptx::forms::Matrix;
@@ -89,24 +90,12 @@ pub fn execute(block: &mut Block, at: At, tiles: &Tiles) -> Next {
         }
         Tiles::Store { address, sources, transposed, space } => store(block, at, address, sources, *transposed, *space),
         Tiles::Transpose { destination, source } => {
-            let values = block.read(at.warp, *source);
-            let values = gather(|row, column| element(&values, column, row));
-            block.warps[at.warp].write(*destination, at.mask, &values);
+            let words = transpose(&block.read_words(at.warp, *source));
+            if let Some(destination) = destination {
+                block.warps[at.warp].registers.write_words(*destination, at.mask, &words);
+            }
         }
     })
-}
-
-/// What each lane holds of a matrix.
-fn gather(element: impl Fn(usize, usize) -> u64) -> Values {
-    std::array::from_fn(|lane| {
-        let (row, column) = (lane / 4, lane % 4 * 2);
-        element(row, column) | element(row, column + 1) << 16
-    })
-}
-
-/// An element of a matrix that the lanes hold.
-fn element(values: &Values, row: usize, column: usize) -> u64 {
-    values[row * 4 + column / 2] >> (column % 2 * 16) & 0xffff
 }
 
 /// The rows of `count` matrices: lanes 8i to 8i+7 give those of matrix i.
@@ -126,9 +115,16 @@ fn load(
     let access = Access { space, kind: Kind::Read, bytes: ROW_BYTES };
     let rows = block.access(givers(at, destinations.len()), &access, &addresses);
     for (matrix, destination) in destinations.iter().enumerate() {
-        let element = |row: usize, column: usize| block.fetch(rows[matrix * 8 + row], column * 2, 2);
-        let values = gather(|row, column| if transposed { element(column, row) } else { element(row, column) });
-        block.warps[at.warp].write(*destination, at.mask, &values);
+        let mut core = [0; 32];
+        for (words, row) in core.as_chunks_mut::<4>().0.iter_mut().zip(&rows[matrix * 8..]) {
+            let mut bytes = [0; ROW_BYTES as usize];
+            block.fetch_all(*row, 0, &mut bytes);
+            words.iter_mut().zip(bytes.as_chunks().0).for_each(|(word, bytes)| *word = u32::from_le_bytes(*bytes));
+        }
+        if let Some(destination) = destination {
+            let words = if transposed { transpose(&core) } else { core };
+            block.warps[at.warp].registers.write_words(*destination, at.mask, &words);
+        }
     }
 }
 
@@ -144,10 +140,12 @@ fn store(
     let access = Access { space, kind: Kind::Write, bytes: ROW_BYTES };
     let rows = block.access(givers(at, sources.len()), &access, &addresses);
     for (matrix, source) in sources.iter().enumerate() {
-        let values = block.read(at.warp, *source);
-        for (row, column) in (0..64).map(|place| (place / 8, place % 8)) {
-            let value = if transposed { element(&values, column, row) } else { element(&values, row, column) };
-            block.put(rows[matrix * 8 + row], column * 2, 2, value);
+        let words = block.read_words(at.warp, *source);
+        let core = if transposed { transpose(&words) } else { words };
+        for (words, row) in core.as_chunks::<4>().0.iter().zip(&rows[matrix * 8..]) {
+            let mut bytes = [0; ROW_BYTES as usize];
+            bytes.as_chunks_mut().0.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
+            block.put_all(*row, 0, &bytes);
         }
     }
 }

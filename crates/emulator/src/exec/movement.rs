@@ -129,6 +129,15 @@ impl Transfer {
         }
     }
 
+    /// Destination, offset and size of a load of an entry's parameter.
+    pub fn parameter(&self) -> Option<(RegisterId, u64, u32)> {
+        let Transfer::Load { access, address, destinations, element, .. } = self else { return None };
+        let (Some(Space::Parameter), Source::Constant(base)) = (access.space, address.base) else { return None };
+        let &[Some(destination)] = destinations.as_slice() else { return None };
+        let extends = element.ty.is_signed() && element.ty.bits() < element.width;
+        (!extends).then_some((destination, base.wrapping_add(address.offset as u64), access.bytes))
+    }
+
     /// The whole-warp kernel of a move between registers, with what it moves.
     pub fn kernel(&self) -> Option<(Kernel, Destinations, [Source; 3])> {
         let zero = Source::Constant(0);
@@ -140,6 +149,7 @@ impl Transfer {
             },
             Transfer::Unpack { destinations, source, bits } => match (destinations.as_slice(), bits) {
                 ([low, high], 32) => (Kernel::WideSplit, (*low, *high), [*source, zero, zero]),
+                ([low @ Some(_), high @ Some(_)], 16) => (Kernel::SplitHalves, (*low, *high), [*source, zero, zero]),
                 ([low, None], 16) => (Kernel::LowHalf, (*low, None), [*source, zero, zero]),
                 ([None, high], 16) => (Kernel::HighHalf, (*high, None), [*source, zero, zero]),
                 _ => return None,

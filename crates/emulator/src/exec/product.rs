@@ -154,15 +154,17 @@ impl Product {
             }
         });
         for (register, destination) in self.destinations.iter().enumerate() {
-            let values = results[register % results.len()].map(u64::from);
-            block.warps[at.warp].write(*destination, at.mask, &values);
+            if let Some(destination) = destination {
+                let words = &results[register % results.len()];
+                block.warps[at.warp].registers.write_words(*destination, at.mask, words);
+            }
         }
     }
 
     /// Those of A, B or C that differ.
     fn registers(&self, block: &Block, at: At, operand: usize) -> Vec<Register> {
         let sources = &self.sources[operand][..self.layouts[operand].registers()];
-        sources.iter().map(|source| block.read(at.warp, *source).map(|value| value as u32)).collect()
+        sources.iter().map(|source| block.read_words(at.warp, *source)).collect()
     }
 
     /// A, B or C.

@@ -121,14 +121,15 @@ fn groups_of_one_instruction(members: &Values, here: u32, live: u32) -> Option<V
 }
 
 impl Exchange {
-    /// Destination, source and permutation of a shuffle by a constant among all lanes.
-    pub fn permutation(&self) -> Option<(Option<RegisterId>, Source, Permutation)> {
+    /// Destination and predicate, source and permutation of a shuffle by a constant among all lanes.
+    pub fn permutation(&self) -> Option<([Option<RegisterId>; 2], Source, Permutation)> {
         let Kind::Shuffle(mode) = self.kind else { return None };
         let [source, Source::Constant(amount), Source::Constant(clamp)] = self.sources[..] else { return None };
         let all = matches!(self.members, Some(Source::Constant(members)) if members as u32 == u32::MAX);
         let from: [(usize, bool); 32] = std::array::from_fn(|lane| mode.source(lane, amount as u32, clamp as u32));
-        let permutation = Permutation { from: from.map(|(lane, _)| lane as u32) };
-        (all && self.in_range.is_none()).then_some((self.destination, source, permutation))
+        let inside = lanes(u32::MAX).filter(|lane| from[*lane].1).fold(0, |inside, lane| inside | 1 << lane);
+        let permutation = Permutation { from: from.map(|(lane, _)| lane as u32), inside };
+        all.then_some(([self.destination, self.in_range], source, permutation))
     }
 
     /// All lanes of `mask` are here.

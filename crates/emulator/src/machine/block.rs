@@ -3,7 +3,7 @@
 
 use super::meeting::{Barrier, ClusterBarrier};
 use super::program::{AddressSource, Program, Source};
-use super::{LaunchShape, State, Values, Warp};
+use super::{Chunk, Fixed, LaunchShape, State, Values, Warp};
 use crate::async_engines::{Copies, Flight, Flights, Mbarrier, Products, Spot};
 use crate::checks;
 use crate::checks::uninitialised_memory::UnwrittenReads;
@@ -155,6 +155,9 @@ impl Block<'_, '_> {
     /// Runs a fragment as far as whole-warp kernels go; returns how many instructions, and whether it has come to where
     /// others wait for it.
     fn run_straight(&mut self, program: &Program, (warp, fragment): (usize, usize), budget: u64) -> (u64, bool) {
+        if self.warps[warp].steps == 0 {
+            self.fill(program, warp);
+        }
         let rank = self.rank(warp);
         let memory = View {
             shared: &mut self.blocks[rank].shared.bytes,
@@ -172,6 +175,19 @@ impl Block<'_, '_> {
         warp.fragments[fragment].next = next;
         warp.steps += executed;
         (executed, next == stop)
+    }
+
+    /// Writes what is fixed for a warp to where its instructions expect it.
+    fn fill(&mut self, program: &Program, warp: usize) {
+        for (chunk, fixed) in program.layout.to_fill() {
+            let words = match *fixed {
+                Fixed::Special(name) => std::array::from_fn(|lane| self.special(name, warp, lane) as u32),
+                Fixed::Parameter { offset, bytes } => {
+                    [self.fetch(Accessed::Parameter { offset: offset as usize }, 0, bytes as usize) as u32; 32]
+                }
+            };
+            self.warps[warp].registers.chunks[*chunk as usize] = Chunk(words);
+        }
     }
 
     /// Executes one statement of a fragment; true if the same fragment can go on.

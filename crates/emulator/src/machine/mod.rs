@@ -16,7 +16,7 @@ pub use block::Block;
 pub use call::{CallSite, Slot, defined};
 pub use grid::{Grid, LaunchShape};
 pub use program::{AddressSource, Decoder, Program, Source, Step, Unsupported, Why, constant, truncate};
-pub use registers::{Chunk, Layout, Place, Registers};
+pub use registers::{Chunk, Fixed, Layout, Place, Registers};
 pub use warp::{State, Warp};
 
 /// One value per lane, as wide as the widest register.

@@ -83,7 +83,7 @@ impl Program {
             }
             program.steps.push(Step { guard: None, action: exec::end() });
         }
-        program.code = exec::lower(&program.steps, &mut layout);
+        program.code = exec::lower(&program.steps, &mut layout, parameter_bytes(&module.functions[entry]));
         program.layout = Arc::new(layout);
         Ok(program)
     }
@@ -285,6 +285,11 @@ impl Decoder<'_> {
         };
         Ok(Compute { function, destination, complement, sources: self.lane_sources(instruction)? })
     }
+}
+
+/// The size of an entry's block of parameters.
+fn parameter_bytes(entry: &Function) -> u64 {
+    entry.parameter_offset(entry.parameters.len())
 }
 
 /// The bits of a literal where a value of type `ty` is expected.

@@ -24,6 +24,15 @@ pub enum Place {
     Predicate(u32),
 }
 
+/// What is fixed while a warp runs, and known when it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fixed {
+    /// A special register.
+    Special(&'static str),
+    /// Up to four bytes of the block of parameters.
+    Parameter { offset: u64, bytes: u32 },
+}
+
 /// Where the registers of all functions of a program lie, and the constants that its instructions name: those have
 /// chunks, too, so that every operand is one.
 #[derive(Clone, Debug, Default)]
@@ -33,9 +42,30 @@ pub struct Layout {
     predicates: u32,
     /// A chunk, and the word that all its lanes hold.
     constants: Vec<(u32, u32)>,
+    /// A chunk, and what its lanes hold.
+    fixed: Vec<(u32, Fixed)>,
 }
 
 impl Layout {
+    /// The first of the chunks that hold these, one behind the other.
+    pub fn fixed(&mut self, values: &[Fixed]) -> u32 {
+        let same = |known: &[(u32, Fixed)]| known.iter().map(|(_, value)| value).eq(values);
+        if let Some(known) = self.fixed.windows(values.len().max(1)).find(|known| same(known)) {
+            return known[0].0;
+        }
+        let first = self.chunks;
+        for value in values {
+            self.fixed.push((self.chunks, *value));
+            self.chunks += 1;
+        }
+        first
+    }
+
+    /// Chunks that somebody must fill before a warp runs.
+    pub fn to_fill(&self) -> &[(u32, Fixed)] {
+        &self.fixed
+    }
+
     /// Adds a register behind the others.
     pub fn push(&mut self, ty: Type) {
         let place = match ty.bits() {

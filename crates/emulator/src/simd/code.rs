@@ -22,6 +22,7 @@ pub enum Kernel {
     Select, Extend, PackHalves, LowHalf, HighHalf,
     // f32.
     FloatAdd, FloatAddFlush, FloatSubtract, FloatSubtractFlush, FloatMultiply, FloatMultiplyFlush,
+    FloatDivide, FloatDivideFlush, FloatDivideFull, FloatReciprocal, FloatReciprocalFlush, FloatRoot, FloatRootFlush,
     FloatFuse, FloatFuseFlush, FloatNegate, FloatNegateFlush, FloatAbsolute, FloatAbsoluteFlush,
     FloatMinimum, FloatMinimumFlush, FloatMinimumKeep, FloatMaximum, FloatMaximumFlush, FloatMaximumKeep,
     Exponential, ExponentialFlush, Logarithm, LogarithmFlush, Reciprocal, ReciprocalFlush,
@@ -31,7 +32,7 @@ pub enum Kernel {
     SignedToFloat, UnsignedToFloat, FloatToSigned, FloatToUnsigned, FloatToSignedNearest,
     HalvesAdd, HalvesSubtract, HalvesMultiply,
     // 64 bits.
-    WideCopy, WideJoin, WideSplit, WideAdd, WideSubtract, WideAnd, WideOr, WideXor, WideShiftLeft,
+    WideCopy, WideJoin, WideSplit, SplitHalves, WideAdd, WideSubtract, WideAnd, WideOr, WideXor, WideShiftLeft,
     WideShiftRightSigned, WideShiftRightUnsigned, WideMultiplyLow, WideMultiplyAddLow, WideSelect,
     WidenSigned, WidenUnsigned, MultiplyWideSigned, MultiplyWideUnsigned,
     MultiplyAddWideSigned, MultiplyAddWideUnsigned,
@@ -64,7 +65,7 @@ pub enum Shape {
     Choice,
     /// Wide, likewise.
     WideChoice,
-    /// `extra` counts permutations.
+    /// `extra` counts permutations; the second operand is zero, or one more than a predicate.
     Exchange,
     /// `extra` counts what is in `traffic`; the first operand is an address.
     Memory,
@@ -124,6 +125,8 @@ impl Operation {
 #[derive(Clone, Copy, Debug)]
 pub struct Permutation {
     pub from: [u32; 32],
+    /// The lanes whose source is in range.
+    pub inside: u32,
 }
 
 /// The operations of a program, one for each step. Every place in them lies in a register file of its layout.
@@ -169,7 +172,10 @@ impl Code {
                 Shape::Predicates => bits(&[destination, a, b]),
                 Shape::Choice => words(&[destination, a, b]) && bits(&[c]),
                 Shape::WideChoice => pairs(&[destination, a, b]) && bits(&[c]),
-                Shape::Exchange => words(&[destination, a]) && (extra as usize) < self.permutations.len(),
+                Shape::Exchange => {
+                    let known = (extra as usize) < self.permutations.len();
+                    words(&[destination, a]) && known && (b == 0 || bits(&[b - 1]))
+                }
                 Shape::Memory => {
                     let traffic = self.traffic.get(extra as usize);
                     pairs(&[a]) && traffic.is_some_and(|one| words(&one.words))

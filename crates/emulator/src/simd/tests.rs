@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// `%w`, `%k` and `%o` results of each kind.
 const INSTRUCTIONS: &str = "
     mov.b32 %d, %a; mov.b64 %w, %x; mov.pred %o, %p; mov.b32 %d, 77; mov.b64 %w, 0x123456789abcdef0;
-    mov.b64 %w, {%a, %b}; mov.b64 {%d, %e}, %x; mov.b32 %d, {%h, %i}; mov.b32 {%k, _}, %a; mov.b32 {_, %k}, %a;
+    mov.b64 %w, {%a, %b}; mov.b64 {%d, %e}, %x; mov.b32 %d, {%h, %i}; mov.b32 {%k, _}, %a; mov.b32 {_, %k}, %a; mov.b32 {%k, %i}, %a;
     add.s32 %d, %a, %b; add.u32 %d, %a, 5; sub.s32 %d, %a, %b; mul.lo.s32 %d, %a, %b; mul.hi.s32 %d, %a, %b;
     mul.hi.u32 %d, %a, %b; mad.lo.s32 %d, %a, %b, %c; and.b32 %d, %a, %b; or.b32 %d, %a, %b; xor.b32 %d, %a, %b;
     not.b32 %d, %a; neg.s32 %d, %a; abs.s32 %d, %a; shl.b32 %d, %a, %b; shl.b32 %d, %a, %c; shl.b32 %d, %a, 7;
@@ -27,6 +27,8 @@ const INSTRUCTIONS: &str = "
     cvt.u32.u64 %d, %x; cvt.s16.s8 %k, %h; cvt.u64.u32 %w, %a; cvt.s64.s32 %w, %a; cvt.u64.s32 %w, %a;
     add.f32 %d, %a, %b; add.rn.ftz.f32 %d, %a, %b; sub.f32 %d, %a, %b; sub.ftz.f32 %d, %a, %b;
     mul.f32 %d, %a, %b; mul.ftz.f32 %d, %a, %b; fma.rn.f32 %d, %a, %b, %c; fma.rn.ftz.f32 %d, %a, %b, %c;
+    div.rn.f32 %d, %a, %b; div.rn.ftz.f32 %d, %a, %b; div.full.f32 %d, %a, %b; rcp.rn.f32 %d, %a;
+    rcp.rn.ftz.f32 %d, %a; sqrt.rn.f32 %d, %a; sqrt.rn.ftz.f32 %d, %a;
     neg.f32 %d, %a; neg.ftz.f32 %d, %a; abs.f32 %d, %a; abs.ftz.f32 %d, %a;
     min.f32 %d, %a, %b; min.ftz.f32 %d, %a, %b; min.NaN.f32 %d, %a, %b;
     max.f32 %d, %a, %b; max.ftz.f32 %d, %a, %b; max.NaN.f32 %d, %a, %b;

@@ -174,6 +174,13 @@ impl Runner<'_, '_> {
             Kernel::FloatSubtractFlush => map!(|a, b, _| words::add::<true>(a, b ^ 1 << 31)),
             Kernel::FloatMultiply => map!(|a, b, _| words::multiply::<false>(a, b).0),
             Kernel::FloatMultiplyFlush => doubt!(|a, b, _| words::multiply::<true>(a, b)),
+            Kernel::FloatDivide => map!(|a, b, _| words::divide::<false>(a, b).0),
+            Kernel::FloatDivideFlush => doubt!(|a, b, _| words::divide::<true>(a, b)),
+            Kernel::FloatDivideFull => each_pair(file, places, mask, special::divide_full),
+            Kernel::FloatReciprocal => map!(|a, _, _| words::divide::<false>(words::ONE, a).0),
+            Kernel::FloatReciprocalFlush => doubt!(|a, _, _| words::divide::<true>(words::ONE, a)),
+            Kernel::FloatRoot => map!(|a, _, _| words::root::<false>(a)),
+            Kernel::FloatRootFlush => map!(|a, _, _| words::root::<true>(a)),
             Kernel::FloatFuse => map!(|a, b, c| words::fused_multiply_add::<false>(a, b, c).0),
             Kernel::FloatFuseFlush => doubt!(|a, b, c| words::fused_multiply_add::<true>(a, b, c)),
             Kernel::FloatNegate => map!(|a, _, _| words::negate::<false>(a)),
@@ -218,6 +225,16 @@ impl Runner<'_, '_> {
             }
             Kernel::WideSplit => {
                 let (low, high) = (file.halves(a), file.halves(a + 1));
+                file.write(destination, mask, &low);
+                file.write(extra, mask, &high);
+            }
+            Kernel::SplitHalves => {
+                let both = file.halves(a);
+                let (mut low, mut high) = ([[0; 16]; 2], [[0; 16]; 2]);
+                for lane in 0..32 {
+                    let pair = both[lane / 16][lane % 16];
+                    (low[lane / 16][lane % 16], high[lane / 16][lane % 16]) = (pair & 0xffff, pair >> 16);
+                }
                 file.write(destination, mask, &low);
                 file.write(extra, mask, &high);
             }
@@ -269,9 +286,12 @@ impl Runner<'_, '_> {
                 if mask != u32::MAX {
                     return false;
                 }
-                let from = &self.code.permutations()[extra as usize].from;
-                let words = permute::<LEVEL>(file.words(a), from);
+                let permutation = &self.code.permutations()[extra as usize];
+                let words = permute::<LEVEL>(file.words(a), &permutation.from);
                 file.write(destination, mask, &words);
+                if b != 0 {
+                    file.set_predicate(b - 1, mask, permutation.inside);
+                }
             }
         }
         true
@@ -298,6 +318,19 @@ fn each(file: &mut File, [destination, a, ..]: [u32; 4], mask: u32, function: im
     for lane in 0..32 {
         if mask >> lane & 1 == 1 {
             results[lane / 16][lane % 16] = function(words[lane]);
+        }
+    }
+    file.write(destination, mask, &results);
+}
+
+/// The same for two operands.
+#[inline(always)]
+fn each_pair(file: &mut File, [destination, a, b, _]: [u32; 4], mask: u32, function: impl Fn(u32, u32) -> u32) {
+    let (left, right) = (*file.words(a), *file.words(b));
+    let mut results = [[0; 16]; 2];
+    for lane in 0..32 {
+        if mask >> lane & 1 == 1 {
+            results[lane / 16][lane % 16] = function(left[lane], right[lane]);
         }
     }
     file.write(destination, mask, &results);

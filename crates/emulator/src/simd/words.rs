@@ -4,6 +4,7 @@
 use crate::numerics::{INFINITY, NAN, SIGN, SMALLEST_NORMAL};
 
 const FRACTION: u32 = 0x007f_ffff;
+pub const ONE: u32 = 0x3f80_0000;
 const HIDDEN: u32 = 0x0080_0000;
 
 #[inline(always)]
@@ -50,6 +51,21 @@ pub fn multiply<const FLUSH: bool>(a: u32, b: u32) -> (u32, bool) {
 pub fn fused_multiply_add<const FLUSH: bool>(a: u32, b: u32, c: u32) -> (u32, bool) {
     let (a, b, c) = (operand::<FLUSH>(a), operand::<FLUSH>(b), operand::<FLUSH>(c));
     flushed::<FLUSH>(float(a).mul_add(float(b), float(c)))
+}
+
+/// The quotient, and whether it may be wrong, as for [`multiply`].
+#[inline(always)]
+pub fn divide<const FLUSH: bool>(a: u32, b: u32) -> (u32, bool) {
+    flushed::<FLUSH>(float(operand::<FLUSH>(a)) / float(operand::<FLUSH>(b)))
+}
+
+/// `sqrt.rn`. No root is subnormal.
+#[inline(always)]
+pub fn root<const FLUSH: bool>(a: u32) -> u32 {
+    let a = operand::<FLUSH>(a);
+    // Known by the operand: optimisers have taken the root of a signalling NaN for a number.
+    let negative = a > SIGN;
+    if negative | is_nan(a) { NAN } else { float(a).sqrt().to_bits() }
 }
 
 #[inline(always)]
