@@ -37,14 +37,20 @@ pub fn permute<const LEVEL: u8>(words: &[u32; 32], from: &[u32; 32]) -> [Half; 2
 /// `ex2.approx`, or `ex2.approx.ftz`.
 #[inline(always)]
 pub fn exponentials<const LEVEL: u8, const FLUSH: bool>(file: &mut File, [destination, a, ..]: [u32; 4], mask: u32) {
+    let operands = file.halves(a);
+    let (mut scaled, mut small, mut rests, mut exponents) =
+        ([[0; 16]; 2], [[false; 16]; 2], [[0; 16]; 2], [[0; 16]; 2]);
     for half in 0..2 {
-        let operands = file.half(a, half);
-        let (mut scaled, mut small) = ([0; 16], [false; 16]);
-        let (mut rests, mut exponents, mut rows) = ([0; 16], [0; 16], [0; 16]);
         for lane in 0..16 {
-            (scaled[lane], small[lane]) = words::scaled_exponent::<FLUSH>(operands[lane]);
-            (rests[lane], exponents[lane]) = words::fixed_point(scaled[lane]);
-            rows[lane] = rests[lane] >> 17;
+            (scaled[half][lane], small[half][lane]) = words::scaled_exponent::<FLUSH>(operands[half][lane]);
+            (rests[half][lane], exponents[half][lane]) = words::fixed_point(scaled[half][lane]);
+        }
+    }
+    let squares = truncated_squares(&rests);
+    for half in 0..2 {
+        let mut rows = [0; 16];
+        for lane in 0..16 {
+            rows[lane] = rests[half][lane] >> 17;
         }
         let values = look_up::<LEVEL>(&COLUMNS[0], &rows);
         let slopes = look_up::<LEVEL>(&COLUMNS[1], &rows);
@@ -52,11 +58,33 @@ pub fn exponentials<const LEVEL: u8, const FLUSH: bool>(file: &mut File, [destin
         let mut results = [0; 16];
         for lane in 0..16 {
             let row = [values[lane], slopes[lane], curvatures[lane]];
-            let power = words::joined_power(scaled[lane], words::interpolated(rests[lane], row), exponents[lane]);
-            results[lane] = words::unscaled(power, small[lane]);
+            let significand = words::interpolated(rests[half][lane], squares[half][lane].into(), row);
+            let power = words::joined_power(scaled[half][lane], significand, exponents[half][lane]);
+            results[lane] = words::unscaled(power, small[half][lane]);
         }
         file.write_half(destination, half, mask, results);
     }
+}
+
+/// The squares of the low 17 bits, as the special-function unit squares: every partial product loses its low bits. The
+/// lowest two are nothing but that; the other 15, and the sum, fit 16 bits, so that one vector holds all lanes.
+#[inline(always)]
+fn truncated_squares(fractions: &[Half; 2]) -> [[u16; 16]; 2] {
+    let (mut factors, mut sums) = ([0u16; 32], [0u16; 32]);
+    for lane in 0..32 {
+        factors[lane] = (fractions[lane / 16][lane % 16] >> 2) as u16 & 0x7fff;
+    }
+    for bit in 0..15 {
+        for lane in 0..32 {
+            let chosen = (factors[lane] >> bit & 1).wrapping_neg();
+            sums[lane] = sums[lane].wrapping_add(chosen & factors[lane] >> (14 - bit));
+        }
+    }
+    let mut squares = [[0; 16]; 2];
+    for lane in 0..32 {
+        squares[lane / 16][lane % 16] = sums[lane] >> 1;
+    }
+    squares
 }
 
 /// The entries of a table of 64 words.

@@ -195,27 +195,15 @@ pub fn joined_power(a: u32, significand: u32, exponent: i32) -> u32 {
     if is_nan(a) { NAN } else { bits }
 }
 
-/// The polynomial of a row at a 23-bit fraction: a significand of 24 bits. Products of more than 32 bits are halved, and
+/// The polynomial of a row at a 23-bit fraction, whose low bits have this square: a significand of 24 bits. Products of more than 32 bits are halved, and
 /// their lowest bit is added with the small terms.
 #[inline(always)]
-pub fn interpolated(fraction: u32, [value, slope, curvature]: [u32; 3]) -> u32 {
+pub fn interpolated(fraction: u32, square: u32, [value, slope, curvature]: [u32; 3]) -> u32 {
     const BIAS: u32 = 0x77e2;
     let x = fraction & 0x1ffff;
     let large = slope.wrapping_mul(x >> 1);
-    let small = slope * (x & 1) + curvature.wrapping_mul(truncated_square(x)) + BIAS + ((value & 3) << 13);
+    let small = slope * (x & 1) + curvature.wrapping_mul(square) + BIAS + ((value & 3) << 13);
     (value >> 2) + (large.wrapping_add(small >> 1) >> 14)
-}
-
-/// As the special-function unit squares: every partial product loses its low bits. The lowest two are nothing but that.
-#[inline(always)]
-fn truncated_square(x: u32) -> u32 {
-    let mut sum = 0;
-    let mut bit = 2;
-    while bit < 17 {
-        sum += if x & 1 << bit != 0 { x >> (18 - bit) } else { 0 };
-        bit += 1;
-    }
-    sum >> 1
 }
 
 /// A sum of 64 bits, in words.
