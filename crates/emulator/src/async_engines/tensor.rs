@@ -56,6 +56,15 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The same for a store or a reduction, which begins inside of the tensor. No manual says so; an H200 answers with an
+    /// illegal instruction.
+    pub fn of_store(map: &TensorMap, coordinates: &[i32], shared: u32) -> Result<Plan, Fault> {
+        match coordinates.iter().position(|coordinate| *coordinate < 0) {
+            Some(dimension) => Err(Fault::Negative { dimension, coordinate: coordinates[dimension] }),
+            None => Plan::new(map, coordinates, shared),
+        }
+    }
+
     /// That many bytes of fill, from the start of an element.
     pub fn fill(&self, bytes: usize) -> Vec<u8> {
         self.filler.iter().copied().cycle().take(bytes).collect()
@@ -141,16 +150,13 @@ fn inside(map: &TensorMap, first: i32) -> Range<u32> {
     bytes(low)..bytes(high)
 }
 
-/// The bytes of an element that lies outside.
+/// The bytes of an element that lies outside. The NaN is what an H200 fills with, whatever the type.
 fn filler(map: &TensorMap) -> Vec<u8> {
-    let mut bytes = match map.fill {
-        OutOfBounds::Zero => vec![0; map.element.bytes() as usize],
-        OutOfBounds::Nan => vec![0xff; map.element.bytes() as usize],
+    let pair = match map.fill {
+        OutOfBounds::Zero => [0; 2],
+        OutOfBounds::Nan => [0xf7, 0x7f],
     };
-    if let (OutOfBounds::Nan, Some(last)) = (map.fill, bytes.last_mut()) {
-        *last = 0x7f;
-    }
-    bytes
+    pair.iter().copied().cycle().take(map.element.bytes() as usize).collect()
 }
 
 /// XORs the number of the chunk with bits 7 and up, as many as number the chunks of the span.

@@ -54,6 +54,8 @@ pub enum Fault {
         "the first coordinate of the copy is {coordinate}, at byte {byte} of a row: expected a multiple of 16 bytes"
     )]
     FirstCoordinate { coordinate: i32, byte: i64 },
+    #[error("coordinate {dimension} of the store is {coordinate}: expected one that is not negative")]
+    Negative { dimension: usize, coordinate: i32 },
     #[error("shared memory address {0:#x} of the box: expected a multiple of 128")]
     SharedAddress(u32),
     #[error("{operation} of {element} elements: expected {expected}")]

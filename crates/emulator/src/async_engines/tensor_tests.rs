@@ -163,7 +163,15 @@ fn fill_is_zero_or_nan() {
     let line = map(ElementType::F16, &[8], &[8]);
     assert_eq!(Plan::new(&line, &[0], 0).unwrap().fill(4), [0; 4]);
     let nan = TensorMap { fill: OutOfBounds::Nan, ..line };
-    assert_eq!(Plan::new(&nan, &[0], 0).unwrap().fill(4), [0xff, 0x7f, 0xff, 0x7f]);
+    assert_eq!(Plan::new(&nan, &[0], 0).unwrap().fill(4), [0xf7, 0x7f, 0xf7, 0x7f]);
+}
+
+#[test]
+fn a_store_begins_inside() {
+    let tile = map(ElementType::U32, &[64, 64], &[8, 8]);
+    assert!(Plan::of_store(&tile, &[60, 63], 0).is_ok());
+    let refused = Plan::of_store(&tile, &[0, -1], 0).unwrap_err().to_string();
+    assert_eq!(refused, "coordinate 1 of the store is -1: expected one that is not negative");
 }
 
 #[test]

@@ -235,7 +235,10 @@ impl Start {
                 let map = block.tensor_map(at.warp, lane, block.addresses(at.warp, map)[lane])?;
                 let coordinates: Vec<i32> =
                     coordinates.iter().map(|source| block.read(at.warp, *source)[lane] as i32).collect();
-                let plan = Plan::new(&map, &coordinates, shared)?;
+                let plan = match self.route {
+                    Route::Store => Plan::of_store(&map, &coordinates, shared)?,
+                    Route::Load | Route::Share => Plan::new(&map, &coordinates, shared)?,
+                };
                 let fills = plan.fills.iter().map(|range| (range.start, plan.fill(range.len()))).collect();
                 let reduction = self.change.map(|change| Reduction::tensor(change, map.element)).transpose()?;
                 let runs = plan.moves.iter().map(|one| (one.global, one.shared, one.bytes)).collect();
