@@ -48,7 +48,8 @@ impl Operation {
             Add => (&[U32, S32, U64, F16, Bf16, F32, F64], "u32, s32, u64, f16, bf16, f32 or f64"),
             Minimum | Maximum => (&[U32, S32, U64, S64, F16, Bf16], "u32, s32, u64, s64, f16 or bf16"),
             Increment | Decrement => (&[U32], "u32"),
-            And | Or | Xor => (&[B32, B64, U32, S32, U64, S64], "32 or 64 bits"),
+            // An H200 takes s32 for 32 bits, and does not take s64.
+            And | Or | Xor => (&[B32, B64, U32, S32, U64], "32 or 64 bits, not s64"),
         }
     }
 }

@@ -39,11 +39,17 @@ pub struct Plan {
 impl Plan {
     /// A copy of the box at these coordinates, from or to the shared address.
     pub fn new(map: &TensorMap, coordinates: &[i32], shared: u32) -> Result<Plan, Fault> {
+        Plan::build(map, coordinates, shared, 1)
+    }
+
+    /// Rows end at a multiple of so many bytes.
+    fn build(map: &TensorMap, coordinates: &[i32], shared: u32, grain: u32) -> Result<Plan, Fault> {
         let bytes = check(map, coordinates, shared)?;
         let (moves, fills) = (Vec::new(), Vec::new());
         let mut plan = Plan { moves, fills, bytes, filler: filler(map) };
         let row_bytes = map.row_bytes() as u32;
         let inside = inside(map, coordinates[0]);
+        let inside = inside.start..inside.end.next_multiple_of(grain).min(row_bytes);
         for (index, row) in Rows::new(map, coordinates).enumerate() {
             let at = shared + index as u32 * row_bytes;
             match row {
@@ -56,12 +62,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same for a store or a reduction, which begins inside of the tensor. No manual says so; an H200 answers with an
-    /// illegal instruction.
+    /// The same for a store or a reduction. It begins inside of the tensor, and writes whole chunks of 16 bytes: also what
+    /// lies behind the end of a row, up to the end of its last chunk. No manual says so; an H200 does it.
     pub fn of_store(map: &TensorMap, coordinates: &[i32], shared: u32) -> Result<Plan, Fault> {
         match coordinates.iter().position(|coordinate| *coordinate < 0) {
             Some(dimension) => Err(Fault::Negative { dimension, coordinate: coordinates[dimension] }),
-            None => Plan::new(map, coordinates, shared),
+            None => Plan::build(map, coordinates, shared, CHUNK),
         }
     }
 
