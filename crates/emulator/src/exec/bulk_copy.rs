@@ -173,6 +173,7 @@ pub fn execute(block: &mut Block, at: At, bulk: &Bulk) -> Next {
 impl Start {
     fn execute(&self, block: &mut Block, at: At) {
         let lane_of = |mask: u32| At { mask, ..at };
+        block.further_copies += u64::from(at.mask.count_ones() - 1);
         for lane in lanes(at.mask) {
             match self.transfers(block, at, lane) {
                 Ok(transfers) => {

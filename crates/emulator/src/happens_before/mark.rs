@@ -124,6 +124,11 @@ impl Mark {
         self.time == other.time && self.tag == other.tag
     }
 
+    /// The same statement and lanes at that time or later: who follows this one follows the other.
+    pub fn outlasts(&self, other: &Mark) -> bool {
+        self.tag == other.tag && (self.time == other.time || self.time > other.time && self.site == other.site)
+    }
+
     /// The mark of the granule that lies `lanes` lanes further on.
     #[inline(always)]
     pub fn advance(self, lanes: u32) -> Mark {
@@ -201,6 +206,18 @@ impl Item {
             && self.asynchronous == other.asynchronous
             && includes(here, there)
             && includes(there, here)
+    }
+
+    /// Lanes race among themselves if several write.
+    pub fn races_with_itself(&self) -> bool {
+        self.write && self.strong.is_none() && self.mask.count_ones() > 1
+    }
+
+    /// The same statement at that time or later, and in the same row: who follows a lane of it follows that lane of the
+    /// other.
+    pub fn outlasts(&self, other: &Item) -> bool {
+        let key = |item: &Item| (item.site, item.row, item.write, item.asynchronous, item.strong);
+        key(self) == key(other) && self.time > other.time
     }
 
     /// Equal but for the lanes.

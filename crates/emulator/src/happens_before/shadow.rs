@@ -8,6 +8,10 @@ use super::actor::{Actor, Gap, Quick};
 use super::mark::{Item, LIST, MANY, Mark, SPLIT};
 use super::pages::{PAGE, Pages};
 
+/// A word that has been raced for so often is quiet until a write that follows the last access: copies of whole tiles
+/// that nobody waits for would else be compared each with all before it, word by word, for the same findings.
+const MOST_CLASHES: u32 = 256;
+
 /// The last write and the reads that followed it.
 #[derive(Clone, Copy, Default)]
 struct Cell {
@@ -26,6 +30,14 @@ pub struct Hit {
     pub first_lane: u8,
     pub second_lane: u8,
     pub gap: Gap,
+}
+
+/// All that is known of a word.
+#[derive(Clone, Default)]
+struct List {
+    items: Vec<Item>,
+    /// How often somebody raced for it.
+    clashes: u32,
 }
 
 /// Side tables whose entries are used again.
@@ -51,9 +63,11 @@ pub struct Shadow {
     cells: Vec<Cell>,
     words: Pool<[Cell; 4]>,
     readers: Pool<Vec<Mark>>,
-    lists: Pool<Vec<Item>>,
+    lists: Pool<List>,
     /// What the last instruction found.
     pub hits: Vec<Hit>,
+    /// Accesses so far that did not follow all before them, also where that was not worth a hit.
+    strays: u64,
 }
 
 impl Shadow {
@@ -132,7 +146,7 @@ impl Shadow {
             return true;
         }
         let readers = &mut self.readers.all[cell.read.site as usize];
-        readers.retain(|reader| !actor.follows(reader, mark.pattern()) && !reader.same_epoch(&mark));
+        readers.retain(|reader| !actor.follows(reader, mark.pattern()) && !mark.outlasts(reader));
         readers.push(mark);
         true
     }
@@ -162,7 +176,7 @@ impl Shadow {
 
     fn granule_by_word(&mut self, actor: &Actor, granule: u64, place: usize, mark: Mark, write: bool) {
         self.split(place);
-        let clean = self.hits.len();
+        let strays = self.strays;
         for word in 0..4u8 {
             let (mark, address) = (mark.at_word(word), granule * 4 + word as u64);
             if mark.pattern().bytes_in_word() == 4 {
@@ -171,7 +185,7 @@ impl Shadow {
                 mark.items(write).for_each(|item| self.list(actor, address, item));
             }
         }
-        if write && self.hits.len() == clean {
+        if write && self.strays == strays {
             self.unsplit(place, mark);
         }
     }
@@ -213,7 +227,9 @@ impl Shadow {
 
     fn free_list(&mut self, cell: &Cell) {
         if cell.write.is(LIST) {
-            self.lists.all[cell.write.site as usize].clear();
+            let list = &mut self.lists.all[cell.write.site as usize];
+            list.items.clear();
+            list.clashes = 0;
             self.lists.free.push(cell.write.site);
         }
     }
@@ -233,9 +249,9 @@ impl Shadow {
             }
             return;
         }
-        let clean = self.hits.len();
+        let strays = self.strays;
         mark.items(write).for_each(|item| self.list(actor, word, item));
-        if write && self.hits.len() == clean {
+        if write && self.strays == strays {
             let listed = std::mem::replace(
                 &mut self.words.all[block][word as usize % 4],
                 Cell { write: mark, read: Mark::default() },
@@ -249,7 +265,7 @@ impl Shadow {
         let index = self.lists.take();
         let reads = [cell.read].into_iter().chain(more_reads.iter().map(|mark| mark.at_word(word)));
         let items = cell.write.items(true).chain(reads.flat_map(|mark| mark.items(false)));
-        self.lists.all[index as usize].extend(items);
+        self.lists.all[index as usize].items.extend(items);
         self.words.all[block][word as usize] = Cell { write: Mark::link(LIST, index), read: Mark::default() };
         index
     }
@@ -265,31 +281,58 @@ impl Shadow {
     pub fn list(&mut self, actor: &Actor, word: u64, new: Item) {
         let index = self.open_list(word);
         let list = &mut self.lists.all[index as usize];
-        let hits = &mut self.hits;
-        let mut hit = |first: Item, bytes, (first_lane, second_lane, gap)| {
-            hits.push(Hit { address: word * 4, bytes, first, first_lane, second_lane, gap });
+        let follows = match list.clashes {
+            MOST_CLASHES.. => list.renew(actor, new),
+            _ => list.add(actor, word * 4, new, &mut self.hits),
         };
-        if new.write && new.strong.is_none() && new.mask.count_ones() > 1 {
+        self.strays += u64::from(!follows);
+    }
+}
+
+impl List {
+    /// Compares an access with all before it; true if it follows them.
+    fn add(&mut self, actor: &Actor, address: u64, new: Item, hits: &mut Vec<Hit>) -> bool {
+        let before = hits.len();
+        let mut hit = |first: Item, bytes, (first_lane, second_lane, gap)| {
+            hits.push(Hit { address, bytes, first, first_lane, second_lane, gap });
+        };
+        if new.races_with_itself() {
             let others = new.mask & (new.mask - 1);
             hit(new, new.bytes, (new.mask.trailing_zeros() as u8, others.trailing_zeros() as u8, Gap::Order));
         }
         let mut rests = Vec::new();
-        for item in list.iter_mut().filter(|item| item.bytes & new.bytes != 0) {
-            if (item.write || new.write)
-                && !item.morally_strong_with(&new)
-                && let Some(lanes) = actor.unordered(item, new.mask)
-            {
+        for item in self.items.iter_mut().filter(|item| item.bytes & new.bytes != 0) {
+            if let Some(lanes) = clash(actor, item, &new) {
                 hit(*item, item.bytes & new.bytes, lanes);
             }
             rests.extend(forget(actor, item, &new));
         }
-        list.extend(rests);
-        list.retain(|item| item.bytes != 0 && item.mask != 0);
-        match list.iter_mut().find(|item| item.merges_with(&new)) {
+        self.items.extend(rests);
+        self.items.retain(|item| item.bytes != 0 && item.mask != 0);
+        match self.items.iter_mut().find(|item| item.merges_with(&new)) {
             Some(item) => item.mask |= new.mask,
-            None => list.push(new),
+            None => self.items.push(new),
         }
+        self.clashes += (hits.len() - before) as u32;
+        hits.len() == before
     }
+
+    /// Only the last access counts, until a write follows it; true if this one does.
+    fn renew(&mut self, actor: &Actor, new: Item) -> bool {
+        let follows = !new.races_with_itself() && self.items.iter().all(|item| clash(actor, item, &new).is_none());
+        self.items.clear();
+        self.items.push(new);
+        if follows && new.write {
+            self.clashes = 0;
+        }
+        follows
+    }
+}
+
+/// How two accesses to the same bytes race, if they do.
+fn clash(actor: &Actor, item: &Item, new: &Item) -> Option<(u8, u8, Gap)> {
+    let conflict = item.bytes & new.bytes != 0 && (item.write || new.write) && !item.morally_strong_with(new);
+    if conflict { actor.unordered(item, new.mask) } else { None }
 }
 
 /// Drops of an earlier access what the new one stands for: whoever races with that races with the new one too.
@@ -301,7 +344,8 @@ fn forget(actor: &Actor, item: &mut Item, new: &Item) -> Option<Item> {
     if !stands_for {
         return None;
     }
-    let left = actor.unfollowed(item, new.mask);
+    let stood_for = if new.outlasts(item) { new.mask } else { 0 };
+    let left = actor.unfollowed(item, new.mask) & !stood_for;
     if item.bytes & !new.bytes == 0 {
         item.mask = left;
         return None;

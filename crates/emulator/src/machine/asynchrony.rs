@@ -174,20 +174,24 @@ impl Block<'_, '_> {
 #[cfg(test)]
 mod tests {
     use crate::Emulator;
-    use launch::backend::{Backend, Options};
+    use launch::backend::{Backend, Options, Run};
     use launch::{Kernel, Memory};
 
     /// What the checks say of one thread with a barrier of its own, at `%bar`.
     fn findings(body: &str) -> Vec<String> {
-        let recipe = "//@ [[launch]]\n//@ grid = [1, 1, 1]\n//@ block = [1, 1, 1]\n//@ args = []\n";
+        let found = run(1, body).findings.into_iter();
+        found.map(|finding| format!("{}: {}", finding.check, finding.message)).collect()
+    }
+
+    fn run(threads: u32, body: &str) -> Run {
+        let recipe = format!("//@ [[launch]]\n//@ grid = [1, 1, 1]\n//@ block = [{threads}, 1, 1]\n//@ args = []\n");
         let head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry one()\n{\n.reg .b32 %bar, %left;\n\
                     .reg .b64 %state;\n.reg .pred %p;\n.shared .align 8 .b64 barrier;\nmov.u32 %bar, barrier;\n\
                     mov.u32 %left, 50;\n";
         let kernel = Kernel::parse("one.ptx", &format!("{recipe}{head}{body}ret;\n}}\n")).unwrap();
         let mut loaded = Emulator.load(&kernel).unwrap();
         let mut memory = Memory::new(loaded.resolved(), 0).unwrap();
-        let run = Emulator.run(&mut loaded, &mut memory, &Options::default()).unwrap();
-        run.findings.into_iter().map(|finding| format!("{}: {}", finding.check, finding.message)).collect()
+        Emulator.run(&mut loaded, &mut memory, &Options::default()).unwrap()
     }
 
     const FIRST: &str = "mbarrier.init.shared.b64 [%bar], 60;\nmbarrier.arrive.shared.b64 %state, [%bar];\n";
@@ -210,5 +214,13 @@ mod tests {
     fn waiting_at_no_barrier_is_a_finding() {
         let wait = "mbarrier.test_wait.parity.shared.b64 %p, [%bar], 0;\n";
         assert_eq!(findings(wait), ["mbarrier: no barrier is initialised at `barrier`"]);
+    }
+
+    #[test]
+    fn every_bulk_copy_counts_as_an_instruction() {
+        let copy =
+            "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%bar], [%bar], 16, [%bar];\n";
+        let [one, all] = [1, 32].map(|threads| run(threads, copy).instructions);
+        assert_eq!(all, one + 31);
     }
 }

@@ -47,6 +47,9 @@ pub struct Block<'a, 'k> {
     pub products: Vec<Products>,
     /// How often in a row all waits have run out.
     pub timeouts: u32,
+    /// Bulk copies of the current instruction beyond its first: each counts as an instruction, or a few thousand
+    /// instructions could move gigabytes.
+    pub further_copies: u64,
     pub detector: Detector,
     pub findings: Findings<'k>,
     /// Reads of bytes that nobody had written, until it is known whether they race.
@@ -83,7 +86,7 @@ impl Block<'_, '_> {
             executed += self.run_turn(program, warp, fragment, turn.min(unwatched - executed));
         }
         if !last && executed >= turn && !self.stopped {
-            return (executed, true);
+            return (executed.min(left), true);
         }
         let mut recent = BTreeMap::new();
         while executed < turn
@@ -100,7 +103,7 @@ impl Block<'_, '_> {
             None if !self.stopped => checks::deadlock::report(self),
             None => {}
         }
-        (executed, false)
+        (executed.min(left), false)
     }
 
     /// The warp and fragment that run next, and for how many instructions; none if nobody can.
@@ -143,8 +146,9 @@ impl Block<'_, '_> {
             }
             let next = self.warps[warp].fragments[fragment].next as usize;
             let counts = program.steps.get(next).is_none_or(|step| !matches!(step.action, Action::Nothing));
-            executed += u64::from(counts);
-            if !self.step(program, warp, fragment) {
+            let goes_on = self.step(program, warp, fragment);
+            executed += u64::from(counts) + std::mem::take(&mut self.further_copies);
+            if !goes_on {
                 break;
             }
         }

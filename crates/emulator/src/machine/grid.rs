@@ -179,6 +179,7 @@ impl Grid<'_> {
             flights: Default::default(),
             products: masks.iter().map(|_| Products::default()).collect(),
             timeouts: 0,
+            further_copies: 0,
             findings,
             unwritten_reads: Default::default(),
             adversary: Adversary::new(self.options.seed, number),

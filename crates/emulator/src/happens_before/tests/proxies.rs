@@ -95,6 +95,39 @@ fn reductions_are_strong_among_themselves() {
     assert_eq!(atomic.missing(), Some(Missing::Order), "a thread's atomic is in another proxy");
 }
 
+/// Lane 0 of warp 0 starts a store at `site` and commits it.
+fn committed_store(detector: &mut Detector, site: u32, to: u64) {
+    let (reads, writes) = ([stage(0)], [global(to)]);
+    detector.bulk_store(one(0), Site(site), &Bulk { reads: &reads, writes: &writes, ..Bulk::default() });
+    detector.bulk_commit(one(0));
+}
+
+fn faulty_accesses(detector: &mut Detector) -> u64 {
+    detector.take_faults().iter().map(|fault| fault.count).sum()
+}
+
+#[test]
+fn a_place_that_is_raced_for_all_the_time_is_quiet_until_it_is_in_order_again() {
+    let mut detector = Detector::new(&[u32::MAX; 2], 2);
+    (0..2000).for_each(|site| committed_store(&mut detector, site, 0));
+    let found = faulty_accesses(&mut detector);
+    assert!((256..300).contains(&found), "{found} of the two million pairs of stores");
+    let write = |detector: &mut Detector, warp| {
+        detector.access(one(warp), Site(3000 + warp), Kind::Write, Space::Global, &rows(0, 4), 4);
+        faulty_accesses(detector)
+    };
+    detector.bulk_wait(one(0), Site(2000), 0, false);
+    assert_eq!([0, 1].map(|warp| write(&mut detector, warp)), [0, 1], "after the wait, and by a stranger");
+}
+
+#[test]
+fn the_last_of_a_statements_copies_stands_for_those_before_it() {
+    let mut detector = Detector::new(&[u32::MAX; 2], 2);
+    (0..500).for_each(|round| committed_store(&mut detector, 1, 4096 * round));
+    detector.access(one(1), Site(2), Kind::Write, Space::Shared, &rows(0, 4), 4);
+    assert_eq!(faulty_accesses(&mut detector), 1);
+}
+
 /// Writes a map, then loads through it; the steps in between are those of `steps`.
 fn through_map(steps: impl Fn(&mut Detector)) -> Vec<Class> {
     const MAP: u64 = 0x1000;
