@@ -269,7 +269,7 @@ mod tests {
         let shared = refused(Reduction::shared(Add, Type::F32));
         assert_eq!(shared, "add of .f32 elements: expected integers in shared memory");
         let bytes = refused(Reduction::tensor(Xor, ElementType::U8));
-        assert_eq!(bytes, "xor of .u8 elements: expected 32 or 64 bits");
+        assert_eq!(bytes, "xor of .u8 elements: expected 32 or 64 bits, not s64");
         assert!(Reduction::tensor(Or, ElementType::U32).is_ok() && Reduction::shared(Or, Type::B32).is_ok());
         assert_eq!(["add", "xor", "exch"].map(Operation::named), [Some(Add), Some(Xor), None]);
     }
