@@ -133,7 +133,7 @@ fn corpus_case(more: &str, expect: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let corpus = folder.path().join("corpus");
     std::fs::create_dir(&corpus).unwrap();
-    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/ptx/vadd.sm_80.ptx"), corpus.join("add.ptx"))
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/ptx/vadd.sm_75.ptx"), corpus.join("add.ptx"))
         .unwrap();
     let buffer = |name: &str, line: &str| format!("[buffer.{name}]\ntype = \"f32\"\nshape = [4]\n{line}\n");
     let launch = "[[launch]]\nentry = \"vadd\"\ngrid = [1, 1, 1]\nblock = [32, 1, 1]\n";
