@@ -15,24 +15,24 @@
 use super::{Check, words};
 use crate::exec::At;
 use crate::finding::Report;
-use crate::machine::Block;
+use crate::machine::Cluster;
 
 pub const CHECK: Check = Check::error("async-leak", include_str!("async_leak.rs"));
 
 /// At the end of a block.
-pub fn report(block: &mut Block) {
-    for copy in block.detector.unfinished_copies() {
-        let who = words::who(block, copy.warp as usize, copy.mask);
+pub fn report(cluster: &mut Cluster) {
+    for copy in cluster.detector.unfinished_copies() {
+        let who = words::who(cluster, copy.warp as usize, copy.mask);
         let message = match copy.mask.count_ones() {
             1 => format!("a copy by {who} is still in flight when its thread exits"),
             _ => format!("copies by {who} are still in flight when their threads exit"),
         };
         let at = At { warp: copy.warp as usize, fragment: 0, mask: copy.mask, statement: copy.site.0 };
         let wait = if copy.committed { "cp.async.wait_group 0" } else { "cp.async.wait_all" };
-        let report = Report::new(&CHECK, message, block.actor(at, "started here, and nobody waits for it"))
+        let report = Report::new(&CHECK, message, cluster.actor(at, "started here, and nobody waits for it"))
             .missing(format!("`{wait}` between the copy and the exit of its thread"))
             .help(format!("emit `{wait}` before the exit, or do not start a copy that nobody needs"))
             .count(u64::from(copy.mask.count_ones()));
-        block.findings.add(report);
+        cluster.findings.add(report);
     }
 }

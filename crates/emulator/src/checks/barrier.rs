@@ -16,7 +16,7 @@
 use super::{Check, words};
 use crate::exec::At;
 use crate::finding::Report;
-use crate::machine::{Block, describe_lanes};
+use crate::machine::{Cluster, describe_lanes};
 
 pub const CHECK: Check = Check::error("barrier", include_str!("barrier.rs"));
 
@@ -24,19 +24,19 @@ pub const CHECK: Check = Check::error("barrier", include_str!("barrier.rs"));
 pub const BARRIERS: u32 = 16;
 
 /// Called before the lanes of `at` come to barrier `id`.
-pub fn watch(block: &mut Block, at: At, id: u32, threads: Option<u32>, aligned: bool) {
-    let report = refused(block, at, id, threads)
-        .or_else(|| other_count(block, at, id, threads))
-        .or_else(|| divided(block, at, id).filter(|_| aligned));
+pub fn watch(cluster: &mut Cluster, at: At, id: u32, threads: Option<u32>, aligned: bool) {
+    let report = refused(cluster, at, id, threads)
+        .or_else(|| other_count(cluster, at, id, threads))
+        .or_else(|| divided(cluster, at, id).filter(|_| aligned));
     if let Some(report) = report {
-        block.findings.add(report);
-        block.misused_barrier = true;
+        cluster.findings.add(report);
+        cluster.misused_barrier = true;
     }
 }
 
 /// Operands that no barrier can have.
-fn refused(block: &Block, at: At, id: u32, threads: Option<u32>) -> Option<Report> {
-    let size: u32 = block.shape.block.iter().product();
+fn refused(cluster: &Cluster, at: At, id: u32, threads: Option<u32>) -> Option<Report> {
+    let size: u32 = cluster.shape.block.iter().product();
     let (message, help) = match threads {
         _ if id >= BARRIERS => {
             (format!("barrier {id} does not exist: a block has barriers 0 to 15"), "use an id from 0 to 15".into())
@@ -52,13 +52,13 @@ fn refused(block: &Block, at: At, id: u32, threads: Option<u32>) -> Option<Repor
         ),
         _ => return None,
     };
-    Some(Report::new(&CHECK, message, block.actor(at, "this barrier")).help(help))
+    Some(Report::new(&CHECK, message, cluster.actor(at, "this barrier")).help(help))
 }
 
 /// Threads that meet with different counts. The later line is the one judged, whoever came first.
-fn other_count(block: &Block, at: At, id: u32, threads: Option<u32>) -> Option<Report> {
-    let size: u32 = block.shape.block.iter().product();
-    let (other, expected) = block.home(at.warp).barriers.get(&id).and_then(|barrier| barrier.opened)?;
+fn other_count(cluster: &Cluster, at: At, id: u32, threads: Option<u32>) -> Option<Report> {
+    let size: u32 = cluster.shape.block.iter().product();
+    let (other, expected) = cluster.home(at.warp).barriers.get(&id).and_then(|barrier| barrier.opened)?;
     let count = |threads: Option<u32>| threads.unwrap_or(size.next_multiple_of(32));
     if count(expected) == count(threads) {
         return None;
@@ -69,24 +69,24 @@ fn other_count(block: &Block, at: At, id: u32, threads: Option<u32>) -> Option<R
     let message = format!("barrier {id} is met with {after} threads here and with {before} elsewhere");
     let label = |at: At, count: u32| {
         let expect = words::verb(at.mask.count_ones(), "expects", "expect");
-        block.actor(at, &format!("{} {expect} {count} threads", words::who(block, at.warp, at.mask)))
+        cluster.actor(at, &format!("{} {expect} {count} threads", words::who(cluster, at.warp, at.mask)))
     };
     let report = Report::new(&CHECK, message, label(second, after)).first(label(first, before));
     Some(report.help(format!("write one count for everybody who meets at barrier {id}, or use two barriers")))
 }
 
 /// A warp of which only some lanes come.
-fn divided(block: &Block, at: At, id: u32) -> Option<Report> {
-    let absent = block.warps[at.warp].live & !at.mask;
+fn divided(cluster: &Cluster, at: At, id: u32) -> Option<Report> {
+    let absent = cluster.warps[at.warp].live & !at.mask;
     if absent == 0 {
         return None;
     }
-    let who = words::who(block, at.warp, at.mask);
+    let who = words::who(cluster, at.warp, at.mask);
     let message = format!("barrier {id} is reached by {who} and not by {}", describe_lanes(absent));
     let elsewhere =
-        block.whereabouts(at.warp).find(|(mask, statement, _)| mask & absent != 0 && *statement != at.statement);
+        cluster.whereabouts(at.warp).find(|(mask, statement, _)| mask & absent != 0 && *statement != at.statement);
     let label = |mask: u32| format!("{} went another way", describe_lanes(mask));
-    let first = elsewhere.map(|(mask, statement, _)| block.actor(At { mask, statement, ..at }, &label(mask)));
-    let report = Report::new(&CHECK, message, block.actor(at, "only some lanes of the warp come here")).first(first);
+    let first = elsewhere.map(|(mask, statement, _)| cluster.actor(At { mask, statement, ..at }, &label(mask)));
+    let report = Report::new(&CHECK, message, cluster.actor(at, "only some lanes of the warp come here")).first(first);
     Some(report.help("move the barrier out of the branch: every lane of the warp must execute it together"))
 }

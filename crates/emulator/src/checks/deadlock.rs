@@ -14,33 +14,33 @@ use super::{Check, words};
 use crate::async_engines::Spot;
 use crate::exec::At;
 use crate::finding::Report;
-use crate::machine::{Block, State};
+use crate::machine::{Cluster, State};
 
 pub const CHECK: Check = Check::error("deadlock", include_str!("deadlock.rs"));
 
 /// Reports the waiting lanes whose instruction comes first in the text, and what they wait for; whoever waits
 /// elsewhere is the other side. Behind a barrier that was used wrongly it is no news that nobody can go on.
-pub fn report(block: &mut Block) {
-    if block.misused_barrier {
+pub fn report(cluster: &mut Cluster) {
+    if cluster.misused_barrier {
         return;
     }
-    let mut waiting = waiting(block);
+    let mut waiting = waiting(cluster);
     waiting.sort_by_key(|(at, _)| (at.statement, at.warp, at.mask));
     let Some((at, state)) = waiting.first().copied() else { return };
     let message = match state {
-        State::Barrier(id) => format!("nobody can go on: {}", barrier_sentence(block, block.rank(at.warp), id)),
-        State::Cluster => format!("nobody can go on: {}", cluster_sentence(block)),
+        State::Barrier(id) => format!("nobody can go on: {}", barrier_sentence(cluster, cluster.rank(at.warp), id)),
+        State::Cluster => format!("nobody can go on: {}", cluster_sentence(cluster)),
         State::Gathering(members) => {
-            let absent = block.warps[at.warp].live & members & !at.mask;
+            let absent = cluster.warps[at.warp].live & members & !at.mask;
             format!(
                 "nobody can go on: {} {} not come",
-                words::who(block, at.warp, absent),
+                words::who(cluster, at.warp, absent),
                 words::verb(absent.count_ones(), "does", "do")
             )
         }
-        State::Phase(spot) => format!("nobody can go on: {}", phase_sentence(block, spot)),
+        State::Phase(spot) => format!("nobody can go on: {}", phase_sentence(cluster, spot)),
         State::Products => {
-            let who = words::who(block, at.warp, at.mask);
+            let who = words::who(cluster, at.warp, at.mask);
             format!("nobody can go on: another warp of the warpgroup of {who} does not commit its products")
         }
         State::Ready | State::Joining => return,
@@ -49,21 +49,23 @@ pub fn report(block: &mut Block) {
     let label = |at: At| {
         format!(
             "{} {} here for ever",
-            words::who(block, at.warp, at.mask),
+            words::who(cluster, at.warp, at.mask),
             words::verb(at.mask.count_ones(), "waits", "wait")
         )
     };
-    let other = other.map(|(other, _)| block.actor(*other, &label(*other)));
+    let other = other.map(|(other, _)| cluster.actor(*other, &label(*other)));
     let help = "let as many threads come as the instruction expects, on every path";
-    let report = Report::new(&CHECK, message, block.actor(at, &label(at))).first(other).help(help);
-    block.findings.add(report);
+    let report = Report::new(&CHECK, message, cluster.actor(at, &label(at))).first(other).help(help);
+    cluster.findings.add(report);
 }
 
-fn waiting(block: &Block) -> Vec<(At, State)> {
+fn waiting(cluster: &Cluster) -> Vec<(At, State)> {
     let of_warp = |warp: usize| {
-        block.whereabouts(warp).map(move |(mask, statement, state)| (At { warp, fragment: 0, mask, statement }, state))
+        cluster
+            .whereabouts(warp)
+            .map(move |(mask, statement, state)| (At { warp, fragment: 0, mask, statement }, state))
     };
-    let all = (0..block.warps.len()).flat_map(of_warp);
+    let all = (0..cluster.warps.len()).flat_map(of_warp);
     all.filter(|(_, state)| {
         matches!(state, State::Barrier(_) | State::Cluster | State::Phase(_) | State::Products | State::Gathering(_))
     })
@@ -71,16 +73,16 @@ fn waiting(block: &Block) -> Vec<(At, State)> {
 }
 
 /// Who has come to a barrier, and where the others are.
-fn barrier_sentence(block: &Block, rank: usize, id: u32) -> String {
-    let barrier = block.blocks[rank].barriers.get(&id);
-    let size = block.shape.block.iter().product::<u32>();
+fn barrier_sentence(cluster: &Cluster, rank: usize, id: u32) -> String {
+    let barrier = cluster.blocks[rank].barriers.get(&id);
+    let size = cluster.shape.block.iter().product::<u32>();
     let expected = barrier.and_then(|barrier| barrier.expected).unwrap_or(size);
     let came = |warp: &usize| barrier.is_some_and(|barrier| barrier.came(*warp) != 0);
-    let (come, absent): (Vec<usize>, Vec<usize>) = block.warps_of(rank).partition(came);
-    let gone: Vec<usize> = absent.iter().copied().filter(|warp| block.warps[*warp].live == 0).collect();
-    let stuck = absent.iter().filter(|warp| block.warps[**warp].live != 0).filter_map(|warp| {
-        let (_, statement, _) = block.whereabouts(*warp).next()?;
-        Some(format!("; warp {warp} waits at line {}", block.findings.line(statement)))
+    let (come, absent): (Vec<usize>, Vec<usize>) = cluster.warps_of(rank).partition(came);
+    let gone: Vec<usize> = absent.iter().copied().filter(|warp| cluster.warps[*warp].live == 0).collect();
+    let stuck = absent.iter().filter(|warp| cluster.warps[**warp].live != 0).filter_map(|warp| {
+        let (_, statement, _) = cluster.whereabouts(*warp).next()?;
+        Some(format!("; warp {warp} waits at line {}", cluster.findings.line(statement)))
     });
     let have = |warps: &[usize]| words::verb(warps.len() as u32, "has", "have");
     let exited =
@@ -91,22 +93,22 @@ fn barrier_sentence(block: &Block, rank: usize, id: u32) -> String {
 }
 
 /// Who has not come to the barrier of the cluster.
-fn cluster_sentence(block: &Block) -> String {
-    let come = |warp: usize| block.cluster_barrier.arrived.get(&warp).copied().unwrap_or(0);
-    let late = (0..block.warps.len()).find(|warp| block.warps[*warp].live & !come(*warp) != 0);
+fn cluster_sentence(cluster: &Cluster) -> String {
+    let come = |warp: usize| cluster.cluster_barrier.arrived.get(&warp).copied().unwrap_or(0);
+    let late = (0..cluster.warps.len()).find(|warp| cluster.warps[*warp].live & !come(*warp) != 0);
     match late {
         Some(warp) => {
-            let absent = block.warps[warp].live & !come(warp);
-            format!("{} did not arrive at the barrier of the cluster", words::who(block, warp, absent))
+            let absent = cluster.warps[warp].live & !come(warp);
+            format!("{} did not arrive at the barrier of the cluster", words::who(cluster, warp, absent))
         }
         None => "the barrier of the cluster does not open".into(),
     }
 }
 
 /// What the open phase of an mbarrier still needs.
-fn phase_sentence(block: &Block, spot: Spot) -> String {
-    let place = block.shared_place(spot.0, spot.1 as u64);
-    let Some(barrier) = block.mbarriers.get(&spot) else { return format!("no barrier is initialised at {place}") };
+fn phase_sentence(cluster: &Cluster, spot: Spot) -> String {
+    let place = cluster.shared_place(spot.0, spot.1 as u64);
+    let Some(barrier) = cluster.mbarriers.get(&spot) else { return format!("no barrier is initialised at {place}") };
     let arrivals = words::counted(barrier.pending().into(), "arrival");
     let needs = match (barrier.pending(), barrier.bytes()) {
         (_, 0) => arrivals,
@@ -118,12 +120,12 @@ fn phase_sentence(block: &Block, spot: Spot) -> String {
 }
 
 /// `range`: the first and the last statement that a warp executed of late.
-pub fn report_budget(block: &mut Block, budget: u64, warp: usize, (first, last): (u32, u32)) {
-    let mask = block.warps[warp].live;
-    let back = block.findings.loop_around(first, last);
+pub fn report_budget(cluster: &mut Cluster, budget: u64, warp: usize, (first, last): (u32, u32)) {
+    let mask = cluster.warps[warp].live;
+    let back = cluster.findings.loop_around(first, last);
     let statement = back.unwrap_or(first);
-    let who = words::who(block, warp, mask);
-    let (done, blocks) = block.progress();
+    let who = words::who(cluster, warp, mask);
+    let (done, blocks) = cluster.progress();
     // Where earlier blocks have ended, the launch is long; where the first does not, a loop is endless.
     let (label, message, help) = match (back, done) {
         (Some(_), 0) => (
@@ -137,7 +139,7 @@ pub fn report_budget(block: &mut Block, budget: u64, warp: usize, (first, last):
             "raise the limit with `--budget`, or check a smaller problem",
         ),
     };
-    let second = block.actor(At { warp, fragment: 0, mask, statement }, &label);
-    block.findings.add(Report::new(&CHECK, message, second).help(help));
-    block.stopped = true;
+    let second = cluster.actor(At { warp, fragment: 0, mask, statement }, &label);
+    cluster.findings.add(Report::new(&CHECK, message, second).help(help));
+    cluster.stopped = true;
 }

@@ -15,12 +15,12 @@
 use super::{Check, missing_wait, order, words};
 use crate::finding::Report;
 use crate::happens_before::{Agent, Fault};
-use crate::machine::Block;
+use crate::machine::Cluster;
 
 pub const CHECK: Check = Check::error("early-release", include_str!("early_release.rs"));
 
-pub fn report(block: &Block, fault: &Fault) -> Report {
-    let (place, count) = (order::place(block, fault), u64::from(fault.bytes));
+pub fn report(cluster: &Cluster, fault: &Fault) -> Report {
+    let (place, count) = (order::place(cluster, fault), u64::from(fault.bytes));
     let way = if fault.first.write { "into" } else { "from" };
     let (are, them) = (words::are(count), words::them(count));
     let flight = match fault.first.agent {
@@ -28,6 +28,6 @@ pub fn report(block: &Block, fault: &Fault) -> Report {
         _ => format!("a copy {way} {them}"),
     };
     let message = format!("{place} {are} overwritten while {flight} is still in flight");
-    let (missing, help) = missing_wait::remedy(block, fault);
-    order::report(block, fault, &CHECK, message).missing(missing).help(help)
+    let (missing, help) = missing_wait::remedy(cluster, fault);
+    order::report(cluster, fault, &CHECK, message).missing(missing).help(help)
 }

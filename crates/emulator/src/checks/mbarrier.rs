@@ -16,43 +16,43 @@ use super::{Check, words};
 use crate::async_engines::{Mbarrier, Spot};
 use crate::exec::At;
 use crate::finding::Report;
-use crate::machine::Block;
+use crate::machine::Cluster;
 
 pub const CHECK: Check = Check::error("mbarrier", include_str!("mbarrier.rs"));
 
 /// There is no barrier where a lane uses one.
-pub fn report_no_barrier(block: &mut Block, by: (At, usize), spot: Spot) {
-    let place = block.shared_place(spot.0, spot.1 as u64);
+pub fn report_no_barrier(cluster: &mut Cluster, by: (At, usize), spot: Spot) {
+    let place = cluster.shared_place(spot.0, spot.1 as u64);
     let message = format!("no barrier is initialised at {place}");
     let help = "execute `mbarrier.init` once before, and order it with `bar.sync` before the first use";
-    add(block, by, message, "uses it", help);
+    add(cluster, by, message, "uses it", help);
 }
 
 /// A barrier that is in use is initialised again.
-pub fn report_second_init(block: &mut Block, by: (At, usize), spot: Spot, old: &Mbarrier) {
-    let place = block.shared_place(spot.0, spot.1 as u64);
+pub fn report_second_init(cluster: &mut Cluster, by: (At, usize), spot: Spot, old: &Mbarrier) {
+    let place = cluster.shared_place(spot.0, spot.1 as u64);
     let phases = words::counted(old.phase(), "complete phase");
     let message = format!("the barrier at {place} is initialised again after {phases}");
     let help = "execute `mbarrier.inval` before, or let a single thread initialise the barrier";
-    add(block, by, message, "initialises it", help);
+    add(cluster, by, message, "initialises it", help);
 }
 
 /// More arrivals than a phase takes.
-pub fn report_too_many(block: &mut Block, by: (At, usize), spot: Spot) {
-    let place = block.shared_place(spot.0, spot.1 as u64);
-    let pending = block.mbarriers.get(&spot).map_or(0, Mbarrier::pending);
+pub fn report_too_many(cluster: &mut Cluster, by: (At, usize), spot: Spot) {
+    let place = cluster.shared_place(spot.0, spot.1 as u64);
+    let pending = cluster.mbarriers.get(&spot).map_or(0, Mbarrier::pending);
     let open = match pending {
         0 => "all arrivals of the phase have come, and only bytes are missing".into(),
         some => format!("the phase takes {} more", words::counted(some.into(), "arrival")),
     };
     let message = format!("the barrier at {place} gets an arrival too many: {open}");
     let help = "initialise the barrier with the number of arrivals that each phase gets, or let fewer threads arrive";
-    add(block, by, message, "arrives", help);
+    add(cluster, by, message, "arrives", help);
 }
 
-fn add(block: &mut Block, (at, lane): (At, usize), message: String, does: &str, help: &str) {
+fn add(cluster: &mut Cluster, (at, lane): (At, usize), message: String, does: &str, help: &str) {
     let at = At { mask: 1 << lane, ..at };
-    let label = format!("{} {does}", words::who(block, at.warp, at.mask));
-    let report = Report::new(&CHECK, message, block.actor(at, &label)).help(help);
-    block.findings.add(report);
+    let label = format!("{} {does}", words::who(cluster, at.warp, at.mask));
+    let report = Report::new(&CHECK, message, cluster.actor(at, &label)).help(help);
+    cluster.findings.add(report);
 }

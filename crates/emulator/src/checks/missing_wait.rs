@@ -16,21 +16,21 @@ use super::{Check, order, words};
 use crate::exec::shared_byte;
 use crate::finding::Report;
 use crate::happens_before::{Agent, Batch, Fault};
-use crate::machine::Block;
+use crate::machine::Cluster;
 
 pub const CHECK: Check = Check::error("missing-wait", include_str!("missing_wait.rs"));
 
-pub fn report(block: &Block, fault: &Fault) -> Report {
+pub fn report(cluster: &Cluster, fault: &Fault) -> Report {
     let they = if fault.bytes == 1 { "it is" } else { "they are" };
-    let message = format!("{} still in flight when {they} read", order::place(block, fault));
-    let (missing, help) = remedy(block, fault);
-    order::report(block, fault, &CHECK, message).missing(missing).help(help)
+    let message = format!("{} still in flight when {they} read", order::place(cluster, fault));
+    let (missing, help) = remedy(cluster, fault);
+    order::report(cluster, fault, &CHECK, message).missing(missing).help(help)
 }
 
 /// The wait that would do, and where it goes. The second party knows of the start of the copy: if it is another thread,
 /// a barrier lies between, and the wait belongs before that.
-pub(super) fn remedy(block: &Block, fault: &Fault) -> (String, String) {
-    let issuer = words::who(block, fault.first.warp as usize, 1 << fault.first.lane);
+pub(super) fn remedy(cluster: &Cluster, fault: &Fault) -> (String, String) {
+    let issuer = words::who(cluster, fault.first.warp as usize, 1 << fault.first.lane);
     let own = fault.first.warp == fault.second.warp && fault.first.lane == fault.second.lane;
     let before = if own { "before (2)" } else { "before the barrier between (1) and (2)" };
     match fault.first.agent {
@@ -41,7 +41,7 @@ pub(super) fn remedy(block: &Block, fault: &Fault) -> (String, String) {
         }
         Agent::Load { barrier, phase } | Agent::Copy(Batch::Told { barrier, phase }) => {
             let (rank, offset) = shared_byte(barrier);
-            let place = block.shared_place(rank, offset);
+            let place = cluster.shared_place(rank, offset);
             let missing = format!("a wait for phase {phase} of the mbarrier at {place} between (1) and (2)");
             (missing, format!("wait with `mbarrier.try_wait` until phase {phase} is complete, before (2)"))
         }

@@ -4,23 +4,23 @@ use super::{early_release, missing_wait, proxy_fence, race_shared, race_warp, un
 use crate::exec::{At, shared_byte};
 use crate::finding::{Actor, Report};
 use crate::happens_before::{Agent, Batch, Class, Fault, Party, Space};
-use crate::machine::Block;
+use crate::machine::Cluster;
 
 /// At the end of a block: its races, and the reads of unwritten bytes that are not races.
-pub fn report_faults(block: &mut Block) {
-    let faults = block.detector.take_faults();
+pub fn report_faults(cluster: &mut Cluster) {
+    let faults = cluster.detector.take_faults();
     for fault in &faults {
         let report = match fault.class {
-            Class::RaceWarp => race_warp::report(block, fault),
-            Class::RaceShared | Class::Reach => race_shared::report(block, fault),
-            Class::Proxy => proxy_fence::report(block, fault),
-            Class::MissingWait => missing_wait::report(block, fault),
-            Class::EarlyRelease => early_release::report(block, fault),
+            Class::RaceWarp => race_warp::report(cluster, fault),
+            Class::RaceShared | Class::Reach => race_shared::report(cluster, fault),
+            Class::Proxy => proxy_fence::report(cluster, fault),
+            Class::MissingWait => missing_wait::report(cluster, fault),
+            Class::EarlyRelease => early_release::report(cluster, fault),
         };
-        block.findings.add(report);
+        cluster.findings.add(report);
     }
     let racing: Vec<u32> = faults.iter().flat_map(|fault| [fault.first.site.0, fault.second.site.0]).collect();
-    uninitialised_memory::settle(block, &racing);
+    uninitialised_memory::settle(cluster, &racing);
 }
 
 /// The parties as (1) and (2). Which of two unordered accesses ran first is luck, so they are told in the order of the
@@ -34,13 +34,13 @@ pub fn sides(fault: &Fault) -> [&Party; 2] {
 }
 
 /// `4 bytes of `stage`+16`.
-pub fn place(block: &Block, fault: &Fault) -> String {
+pub fn place(cluster: &Cluster, fault: &Fault) -> String {
     let place = match fault.space {
         Space::Shared => {
             let (rank, offset) = shared_byte(fault.address);
-            block.shared_place(rank, offset)
+            cluster.shared_place(rank, offset)
         }
-        Space::Global => block.global.place(fault.address),
+        Space::Global => cluster.global.place(fault.address),
     };
     format!("{} of {place}", words::bytes(fault.bytes.into()))
 }
@@ -68,16 +68,16 @@ pub fn beside_a_copy(fault: &Fault, copy: &Party, by: &str, means: &str) -> Stri
 }
 
 /// A report about both parties.
-pub fn report(block: &Block, fault: &Fault, check: &'static super::Check, message: String) -> Report {
+pub fn report(cluster: &Cluster, fault: &Fault, check: &'static super::Check, message: String) -> Report {
     let [first, second] = sides(fault);
-    let first = actor(block, fault, first, 1);
-    Report::new(check, message, actor(block, fault, second, 2)).first(first).count(fault.count)
+    let first = actor(cluster, fault, first, 1);
+    Report::new(check, message, actor(cluster, fault, second, 2)).first(first).count(fault.count)
 }
 
 /// `(1) lane 5 of warp 3 in block (0,0,0) writes them`.
-fn actor(block: &Block, fault: &Fault, party: &Party, number: u32) -> Actor {
+fn actor(cluster: &Cluster, fault: &Fault, party: &Party, number: u32) -> Actor {
     let at = At { warp: party.warp as usize, fragment: 0, mask: 1 << party.lane, statement: party.site.0 };
-    let who = words::who(block, at.warp, at.mask);
+    let who = words::who(cluster, at.warp, at.mask);
     let them = words::them(fault.bytes.into());
     let does = match (party.agent, party.write) {
         (Agent::Thread, _) => format!("{} {them}", verb(party)),
@@ -85,5 +85,5 @@ fn actor(block: &Block, fault: &Fault, party: &Party, number: u32) -> Actor {
         (_, true) => format!("starts a copy into {them}"),
         (_, false) => format!("starts a copy from {them}"),
     };
-    block.actor(at, &format!("({number}) {who} {does}"))
+    cluster.actor(at, &format!("({number}) {who} {does}"))
 }

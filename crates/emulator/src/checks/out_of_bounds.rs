@@ -15,7 +15,7 @@ use super::{Check, words};
 use crate::exec::{Access, Accessed, At};
 use crate::finding::Report;
 use crate::happens_before::Kind;
-use crate::machine::{Block, Values};
+use crate::machine::{Cluster, Values};
 use crate::memory::Outside;
 use ptx::Space;
 
@@ -25,47 +25,47 @@ pub const CHECK: Check = Check::error("out-of-bounds", include_str!("out_of_boun
 const NULL_PAGE: u64 = 4096;
 
 /// `outside`: the lanes whose bytes lie nowhere.
-pub fn report(block: &mut Block, at: At, access: &Access, addresses: &Values, outside: u32) {
+pub fn report(cluster: &mut Cluster, at: At, access: &Access, addresses: &Values, outside: u32) {
     let lane = outside.trailing_zeros() as usize;
-    let place = place(block, (at.warp, lane), access, addresses[lane]);
-    tell(block, At { mask: outside, ..at }, access, &place, addresses[lane]);
+    let place = place(cluster, (at.warp, lane), access, addresses[lane]);
+    tell(cluster, At { mask: outside, ..at }, access, &place, addresses[lane]);
 }
 
 /// Bytes at an offset of the block with this rank, which does not have them, or which does not exist.
-pub fn report_shared(block: &mut Block, at: At, access: &Access, rank: usize, offset: u64) {
-    let place = shared_place(block, rank, offset, access.bytes.into());
-    tell(block, at, access, &place, offset);
+pub fn report_shared(cluster: &mut Cluster, at: At, access: &Access, rank: usize, offset: u64) {
+    let place = shared_place(cluster, rank, offset, access.bytes.into());
+    tell(cluster, at, access, &place, offset);
 }
 
-fn tell(block: &mut Block, at: At, access: &Access, place: &str, address: u64) {
+fn tell(cluster: &mut Cluster, at: At, access: &Access, place: &str, address: u64) {
     let count = u64::from(access.bytes);
     let verb = if matches!(access.kind, Kind::Read | Kind::StrongRead) { "read" } else { "written" };
     let message = format!("{} {} {verb} {place}", words::bytes(count), words::are(count));
-    let who = words::who(block, at.warp, at.mask & at.mask.wrapping_neg());
-    let second = block.actor(at, &format!("{who} accesses address {address:#x}"));
+    let who = words::who(cluster, at.warp, at.mask & at.mask.wrapping_neg());
+    let second = cluster.actor(at, &format!("{who} accesses address {address:#x}"));
     let help = "guard the access with the length, or make the memory larger";
-    block.findings.add(Report::new(&CHECK, message, second).help(help).count(u64::from(at.mask.count_ones())));
+    cluster.findings.add(Report::new(&CHECK, message, second).help(help).count(u64::from(at.mask.count_ones())));
 }
 
 /// Where the bytes are; those that exist are where the instruction cannot reach them: mbarriers live in shared memory.
-fn place(block: &Block, (warp, lane): (usize, usize), access: &Access, address: u64) -> String {
-    if block.locate((warp, lane), access, address) != Accessed::Nothing {
+fn place(cluster: &Cluster, (warp, lane): (usize, usize), access: &Access, address: u64) -> String {
+    if cluster.locate((warp, lane), access, address) != Accessed::Nothing {
         return format!("at {address:#x}, which is not in shared memory");
     }
     let bytes = u64::from(access.bytes);
-    let (space, offset) = access.space.map_or_else(|| block.resolve(address), |space| (space, address));
+    let (space, offset) = access.space.map_or_else(|| cluster.resolve(address), |space| (space, address));
     if space == Space::Shared {
-        let (rank, offset) = block.cluster_place(warp, offset);
-        return shared_place(block, rank, offset, bytes);
+        let (rank, offset) = cluster.cluster_place(warp, offset);
+        return shared_place(cluster, rank, offset, bytes);
     }
     if space == Space::Local {
-        let size = block.warps[warp].local[lane].bytes.len() as u64;
+        let size = cluster.warps[warp].local[lane].bytes.len() as u64;
         return relative("local memory", offset as i64, bytes, size);
     }
     if space == Space::Parameter {
-        return relative("the parameters", offset as i64, bytes, block.shape.parameters.len() as u64);
+        return relative("the parameters", offset as i64, bytes, cluster.shape.parameters.len() as u64);
     }
-    match block.global.find(address, bytes) {
+    match cluster.global.find(address, bytes) {
         Err(_) if address < NULL_PAGE => format!("through a null pointer, at address {address}"),
         Err(Outside { nearest: Some((name, size, offset)) }) => {
             relative(&format!("buffer `{name}`"), offset, bytes, size)
@@ -74,9 +74,9 @@ fn place(block: &Block, (warp, lane): (usize, usize), access: &Access, address: 
     }
 }
 
-fn shared_place(block: &Block, rank: usize, offset: u64, bytes: u64) -> String {
-    let Some(home) = block.blocks.get(rank) else {
-        return format!("in block {rank} of a cluster of {}", words::counted(block.blocks.len() as u64, "block"));
+fn shared_place(cluster: &Cluster, rank: usize, offset: u64, bytes: u64) -> String {
+    let Some(home) = cluster.blocks.get(rank) else {
+        return format!("in block {rank} of a cluster of {}", words::counted(cluster.blocks.len() as u64, "block"));
     };
     // Addresses of shared memory have 32 bits, and count modulo that.
     relative("shared memory", i64::from(offset as u32 as i32), bytes, home.shared.bytes.len() as u64)

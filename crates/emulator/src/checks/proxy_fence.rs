@@ -17,13 +17,13 @@
 use super::{Check, order, words};
 use crate::finding::Report;
 use crate::happens_before::{Agent, Fault};
-use crate::machine::Block;
+use crate::machine::Cluster;
 use launch::finding::Severity;
 
 pub const CHECK: Check = Check::error("proxy-fence", include_str!("proxy_fence.rs")).by_second();
 
-pub fn report(block: &Block, fault: &Fault) -> Report {
-    let (place, them) = (order::place(block, fault), words::them(fault.bytes.into()));
+pub fn report(cluster: &Cluster, fault: &Fault) -> Report {
+    let (place, them) = (order::place(cluster, fault), words::them(fault.bytes.into()));
     let unit = match fault.second.agent {
         Agent::Product(_) => "a `wgmma` reads",
         _ if fault.second.write => "a bulk copy fills",
@@ -35,7 +35,7 @@ pub fn report(block: &Block, fault: &Fault) -> Report {
         (_, false) => "a thread read",
     };
     let message = format!("{unit} {place} after {before} {them}, without a proxy fence between");
-    let report = order::report(block, fault, &CHECK, message);
+    let report = order::report(cluster, fault, &CHECK, message);
     let report = report
         .missing("`fence.proxy.async` on the way from (1) to (2)")
         .help("emit `fence.proxy.async.shared::cta` after (1), before the barrier that orders the two");

@@ -16,17 +16,17 @@
 use super::{Check, order, words};
 use crate::finding::Report;
 use crate::happens_before::{Agent, Batch, Fault, Published, Reach, Release};
-use crate::machine::Block;
+use crate::machine::Cluster;
 
 pub const CHECK: Check = Check::error("race-shared", include_str!("race_shared.rs"));
 
-pub fn report(block: &Block, fault: &Fault) -> Report {
-    let report = order::report(block, fault, &CHECK, message(block, fault));
-    report.missing(missing(block, fault)).help(help(block, fault))
+pub fn report(cluster: &Cluster, fault: &Fault) -> Report {
+    let report = order::report(cluster, fault, &CHECK, message(cluster, fault));
+    report.missing(missing(cluster, fault)).help(help(cluster, fault))
 }
 
-fn message(block: &Block, fault: &Fault) -> String {
-    let place = order::place(block, fault);
+fn message(cluster: &Cluster, fault: &Fault) -> String {
+    let place = order::place(cluster, fault);
     if let Some((copy, other)) = order::unseen_copy(fault) {
         let actor = match other.agent {
             Agent::Thread => format!("warp {}", other.warp),
@@ -36,7 +36,7 @@ fn message(block: &Block, fault: &Fault) -> String {
         return format!("{actor} {} {place} {beside}", order::verb(other));
     }
     let [first, second] = order::sides(fault);
-    if let Some(wait) = wait_line(block, fault) {
+    if let Some(wait) = wait_line(cluster, fault) {
         let (copy, other) = (&fault.first, &fault.second);
         let way = if copy.write { "into" } else { "from" };
         let them = words::them(fault.bytes.into());
@@ -54,21 +54,21 @@ fn message(block: &Block, fault: &Fault) -> String {
 }
 
 /// The line of the wait that covers the copy, if the first party is a copy that was waited for.
-fn wait_line(block: &Block, fault: &Fault) -> Option<u32> {
+fn wait_line(cluster: &Cluster, fault: &Fault) -> Option<u32> {
     match fault.first.agent {
-        Agent::Copy(Batch::Waited { site: Some(site) }) => Some(block.findings.line(site.0)),
+        Agent::Copy(Batch::Waited { site: Some(site) }) => Some(cluster.findings.line(site.0)),
         _ => None,
     }
 }
 
 /// What should have told the second party of the first access.
-fn missing(block: &Block, fault: &Fault) -> String {
+fn missing(cluster: &Cluster, fault: &Fault) -> String {
     if order::unseen_copy(fault).is_some() {
         return format!("a barrier at which {} wait between the access and the start of the copy", both(fault));
     }
-    let [first, second] = order::sides(fault).map(|party| block.findings.line(party.site.0));
-    match (fault.published, wait_line(block, fault)) {
-        (Published::By(release), _) => carried(block, fault, &release),
+    let [first, second] = order::sides(fault).map(|party| cluster.findings.line(party.site.0));
+    match (fault.published, wait_line(cluster, fault)) {
+        (Published::By(release), _) => carried(cluster, fault, &release),
         (_, Some(wait)) => format!("a barrier: nothing after the wait at line {wait} releases the copy"),
         _ if fault.first.site < fault.second.site => {
             format!("a barrier: nothing after line {first} releases what warp {} did there", fault.first.warp)
@@ -84,9 +84,9 @@ fn both(fault: &Fault) -> String {
 }
 
 /// Why the release that carries the first access did not reach the second.
-fn carried(block: &Block, fault: &Fault, release: &Release) -> String {
+fn carried(cluster: &Cluster, fault: &Fault, release: &Release) -> String {
     let (first, second) = (fault.first.warp, fault.second.warp);
-    let what = format!("`{}` at line {}", block.findings.text(release.site.0), block.findings.line(release.site.0));
+    let what = format!("`{}` at line {}", cluster.findings.text(release.site.0), cluster.findings.line(release.site.0));
     match release.reach {
         Reach::NotJoined => {
             format!("a barrier for both: {what} releases what warp {first} did, and warp {second} had not joined it")
@@ -105,17 +105,17 @@ fn carried(block: &Block, fault: &Fault, release: &Release) -> String {
     }
 }
 
-fn help(block: &Block, fault: &Fault) -> String {
+fn help(cluster: &Cluster, fault: &Fault) -> String {
     let [first, second] = order::sides(fault).map(|party| party.site.0);
-    let between = block.findings.barrier_between(first, second);
-    let repeats = block.findings.loop_around(first, second);
+    let between = cluster.findings.barrier_between(first, second);
+    let repeats = cluster.findings.loop_around(first, second);
     let copies_first = matches!(order::sides(fault)[0].agent, Agent::Copy(_));
-    if let Some(wait) = wait_line(block, fault) {
+    if let Some(wait) = wait_line(cluster, fault) {
         return format!("emit `bar.sync 0` in every warp after the wait at line {wait} and before (2)");
     }
     match repeats {
         Some(back) if between => {
-            let line = block.findings.line(back);
+            let line = cluster.findings.line(back);
             format!("emit `bar.sync 0` in every warp after (2), before line {line} goes back to (1)")
         }
         _ if between => "let both warps wait at one and the same barrier between (1) and (2)".into(),

@@ -14,14 +14,14 @@
 use super::{Check, order};
 use crate::finding::Report;
 use crate::happens_before::Fault;
-use crate::machine::Block;
+use crate::machine::Cluster;
 
 pub const CHECK: Check = Check::error("race-warp", include_str!("race_warp.rs"));
 
-pub fn report(block: &Block, fault: &Fault) -> Report {
+pub fn report(cluster: &Cluster, fault: &Fault) -> Report {
     let [first, second] = order::sides(fault);
     let (warp, lanes) = (first.warp, 1u32 << first.lane | 1 << second.lane);
-    let place = order::place(block, fault);
+    let place = order::place(cluster, fault);
     let (one, two) = (order::verb(first), order::verb(second));
     let message = if first.site == second.site && first.write && second.write {
         format!("lanes {} and {} of warp {warp} both write {place} in one instruction", first.lane, second.lane)
@@ -32,7 +32,7 @@ pub fn report(block: &Block, fault: &Fault) -> Report {
         let lanes = format!("lane {} of warp {warp} {one} and lane {} {two}", first.lane, second.lane);
         format!("{lanes} {place} without `bar.warp.sync` between them")
     };
-    let report = order::report(block, fault, &CHECK, message);
+    let report = order::report(cluster, fault, &CHECK, message);
     if first.site == second.site {
         return report.help("let one lane write, or give each lane bytes of its own");
     }

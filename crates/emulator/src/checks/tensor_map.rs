@@ -17,14 +17,14 @@ use super::{Check, words};
 use crate::async_engines::tensor_map::Fault;
 use crate::exec::At;
 use crate::finding::Report;
-use crate::machine::Block;
+use crate::machine::Cluster;
 
 pub const CHECK: Check = Check::error("tensor-map", include_str!("tensor_map.rs"));
 
 /// The copy that one lane asked for is impossible.
-pub fn report(block: &mut Block, at: At, fault: &Fault) {
-    let label = format!("{} starts this copy", words::who(block, at.warp, at.mask));
+pub fn report(cluster: &mut Cluster, at: At, fault: &Fault) {
+    let label = format!("{} starts this copy", words::who(cluster, at.warp, at.mask));
     let help = "make the tensor map and the copy agree";
-    let report = Report::new(&CHECK, fault.to_string(), block.actor(at, &label)).help(help);
-    block.findings.add(report);
+    let report = Report::new(&CHECK, fault.to_string(), cluster.actor(at, &label)).help(help);
+    cluster.findings.add(report);
 }

@@ -14,22 +14,22 @@
 use super::{Check, words};
 use crate::exec::{At, Next};
 use crate::finding::Report;
-use crate::machine::Block;
+use crate::machine::Cluster;
 
 pub const CHECK: Check = Check::error("trap", include_str!("trap.rs"));
 
-pub fn report(block: &mut Block, at: At) {
-    let text = block.findings.text(at.statement);
-    let message = format!("`{text}` is executed by {}", words::who(block, at.warp, at.mask));
-    let second = block.actor(at, "the kernel stops here");
+pub fn report(cluster: &mut Cluster, at: At) {
+    let text = cluster.findings.text(at.statement);
+    let message = format!("`{text}` is executed by {}", words::who(cluster, at.warp, at.mask));
+    let second = cluster.actor(at, "the kernel stops here");
     let help = "find out why the guard of this `trap` holds, or why control comes here";
-    block.findings.add(Report::new(&CHECK, message, second).help(help));
+    cluster.findings.add(Report::new(&CHECK, message, second).help(help));
 }
 
 /// Something that hardware answers with a trap, or worse.
-pub fn stop(block: &mut Block, at: At, message: String, help: &str) -> Next {
-    let second = block.actor(at, &format!("{} stops here", words::who(block, at.warp, at.mask)));
-    block.findings.add(Report::new(&CHECK, message, second).help(help));
-    block.stopped = true;
+pub fn stop(cluster: &mut Cluster, at: At, message: String, help: &str) -> Next {
+    let second = cluster.actor(at, &format!("{} stops here", words::who(cluster, at.warp, at.mask)));
+    cluster.findings.add(Report::new(&CHECK, message, second).help(help));
+    cluster.stopped = true;
     Next::Done
 }

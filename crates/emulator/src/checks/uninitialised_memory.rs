@@ -14,7 +14,7 @@
 use super::{Check, words};
 use crate::exec::{Access, Accessed, At};
 use crate::finding::Report;
-use crate::machine::{Block, lanes};
+use crate::machine::{Cluster, lanes};
 use std::collections::BTreeMap;
 
 pub const CHECK: Check = Check::error("uninitialised-memory", include_str!("uninitialised_memory.rs"));
@@ -30,37 +30,38 @@ pub struct Read {
     count: u64,
 }
 
-pub fn watch(block: &mut Block, at: At, access: &Access, accessed: &[Accessed; 32]) {
-    watch_copy(block, at, accessed, &[access.bytes; 32]);
+pub fn watch(cluster: &mut Cluster, at: At, access: &Access, accessed: &[Accessed; 32]) {
+    watch_copy(cluster, at, accessed, &[access.bytes; 32]);
 }
 
 /// Each lane reads as many bytes as its size says.
-pub fn watch_copy(block: &mut Block, at: At, accessed: &[Accessed; 32], sizes: &[u32; 32]) {
-    lanes(at.mask).for_each(|lane| watch_piece(block, at, lane, accessed[lane], sizes[lane] as usize));
+pub fn watch_copy(cluster: &mut Cluster, at: At, accessed: &[Accessed; 32], sizes: &[u32; 32]) {
+    lanes(at.mask).for_each(|lane| watch_piece(cluster, at, lane, accessed[lane], sizes[lane] as usize));
 }
 
 /// One lane reads, itself or through a copy that it starts.
-pub fn watch_piece(block: &mut Block, at: At, lane: usize, place: Accessed, bytes: usize) {
-    if let Some((place, bytes)) = block.first_unwritten(place, bytes) {
+pub fn watch_piece(cluster: &mut Cluster, at: At, lane: usize, place: Accessed, bytes: usize) {
+    if let Some((place, bytes)) = cluster.first_unwritten(place, bytes) {
         let read = Read { at: At { mask: 1 << lane, ..at }, bytes, count: 0 };
-        block.unwritten_reads.entry((at.statement, place)).or_insert(read).count += 1;
+        cluster.unwritten_reads.entry((at.statement, place)).or_insert(read).count += 1;
     }
 }
 
 /// At the end of a block. Whether the bytes of a read that races were there yet is luck, and the race is the finding;
 /// but bytes that nobody has written to this day are a finding of their own.
-pub fn settle(block: &mut Block, racing: &[u32]) {
-    let mut reads = std::mem::take(&mut block.unwritten_reads);
+pub fn settle(cluster: &mut Cluster, racing: &[u32]) {
+    let mut reads = std::mem::take(&mut cluster.unwritten_reads);
     reads.retain(|(statement, place), read| {
-        !racing.contains(statement) || block.first_unwritten(*place, read.bytes).is_some()
+        !racing.contains(statement) || cluster.first_unwritten(*place, read.bytes).is_some()
     });
     for ((_, place), read) in reads {
         let count = read.bytes as u64;
         let (are, them) = (words::are(count), words::them(count));
-        let message = format!("{} of {} {are} read, and nobody wrote {them}", words::bytes(count), block.place(place));
-        let who = words::who(block, read.at.warp, read.at.mask);
-        let second = block.actor(read.at, &format!("{who} reads {them}"));
+        let message =
+            format!("{} of {} {are} read, and nobody wrote {them}", words::bytes(count), cluster.place(place));
+        let who = words::who(cluster, read.at.warp, read.at.mask);
+        let second = cluster.actor(read.at, &format!("{who} reads {them}"));
         let help = "write every byte before it is read, if only with zeros";
-        block.findings.add(Report::new(&CHECK, message, second).help(help).count(read.count));
+        cluster.findings.add(Report::new(&CHECK, message, second).help(help).count(read.count));
     }
 }

@@ -1,10 +1,10 @@
 //! The words that findings share: who, how many bytes, where.
 
-use crate::machine::{Block, describe_lanes};
+use crate::machine::{Cluster, describe_lanes};
 
 /// `lane 3 of warp 0 in block (0,0,0)`.
-pub fn who(block: &Block, warp: usize, mask: u32) -> String {
-    let ([x, y, z], warp) = (block.home(warp).index, block.warp_in_block(warp));
+pub fn who(cluster: &Cluster, warp: usize, mask: u32) -> String {
+    let ([x, y, z], warp) = (cluster.home(warp).index, cluster.warp_in_block(warp));
     format!("{} of warp {warp} in block ({x},{y},{z})", describe_lanes(mask))
 }
 

@@ -3,7 +3,7 @@
 use super::At;
 use crate::checks;
 use crate::happens_before::{Kind, Lanes, Semantics, Site, Space as Watched};
-use crate::machine::{Block, Values, lanes};
+use crate::machine::{Cluster, Values, lanes};
 use crate::memory::{LOCAL_WINDOW, PARAMETER_WINDOW, SharedMemory, in_window};
 use ptx::Space;
 
@@ -52,7 +52,7 @@ pub fn shared_byte(watched: u64) -> (usize, u64) {
     ((watched >> 32) as usize, watched & 0xffff_ffff)
 }
 
-impl Block<'_, '_> {
+impl Cluster<'_, '_> {
     /// Finds the bytes of every lane, and lets the checks see the access.
     pub fn access(&mut self, at: At, access: &Access, addresses: &Values) -> [Accessed; 32] {
         self.ordered_access(at, access, Semantics::default(), addresses)

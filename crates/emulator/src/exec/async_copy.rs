@@ -5,7 +5,7 @@ use super::{At, Next};
 use crate::async_engines::Flight;
 use crate::checks;
 use crate::happens_before::{Kind, Lanes, Site};
-use crate::machine::{AddressSource, Block, Decoder, Source, Why, lanes};
+use crate::machine::{AddressSource, Cluster, Decoder, Source, Why, lanes};
 use ptx::forms::AsyncCopy;
 use ptx::{Immediate, Instruction, Operand, Space, Type};
 
@@ -38,50 +38,50 @@ fn number(operand: &Operand) -> Result<u32, Why> {
     }
 }
 
-pub fn execute(block: &mut Block, at: At, copying: &Copying) -> Next {
+pub fn execute(cluster: &mut Cluster, at: At, copying: &Copying) -> Next {
     let who = Lanes { warp: at.warp as u32, mask: at.mask };
     let site = Site(at.statement);
     match copying {
         _ if at.mask == 0 => {}
-        Copying::Start { to, from, bytes, source_bytes } => start(block, at, [to, from], *bytes, *source_bytes),
+        Copying::Start { to, from, bytes, source_bytes } => start(cluster, at, [to, from], *bytes, *source_bytes),
         Copying::Commit => {
-            block.detector.commit(who);
-            lanes(at.mask).for_each(|lane| block.copies.commit(at.warp, lane));
+            cluster.detector.commit(who);
+            lanes(at.mask).for_each(|lane| cluster.copies.commit(at.warp, lane));
         }
         Copying::WaitGroup(pending) => {
-            block.detector.wait(who, site, *pending);
-            wait(block, at, *pending);
+            cluster.detector.wait(who, site, *pending);
+            wait(cluster, at, *pending);
         }
         Copying::WaitAll => {
-            block.detector.wait_all(who, site);
-            lanes(at.mask).for_each(|lane| block.copies.commit(at.warp, lane));
-            wait(block, at, 0);
+            cluster.detector.wait_all(who, site);
+            lanes(at.mask).for_each(|lane| cluster.copies.commit(at.warp, lane));
+            wait(cluster, at, 0);
         }
     }
     Next::Following
 }
 
 /// `[to, from]`. With a source size, the rest of the destination is filled with zeros.
-fn start(block: &mut Block, at: At, addresses: [&AddressSource; 2], bytes: u32, source_bytes: Option<Source>) {
-    let [to, from] = addresses.map(|address| block.addresses(at.warp, address));
-    let sizes = source_bytes.map_or([u64::from(bytes); 32], |source| block.read(at.warp, source));
+fn start(cluster: &mut Cluster, at: At, addresses: [&AddressSource; 2], bytes: u32, source_bytes: Option<Source>) {
+    let [to, from] = addresses.map(|address| cluster.addresses(at.warp, address));
+    let sizes = source_bytes.map_or([u64::from(bytes); 32], |source| cluster.read(at.warp, source));
     let sizes: [u32; 32] = sizes.map(|size| (size as u32).min(bytes));
-    let targets = block.copy_places(at, Space::Shared, &to, &[bytes; 32], Kind::Write);
-    let sources = block.copy_places(at, Space::Global, &from, &sizes, Kind::Read);
-    if block.checks {
-        checks::uninitialised_memory::watch_copy(block, at, &sources, &sizes);
-        block.order_copy(at, &targets, &sources, bytes, &sizes);
+    let targets = cluster.copy_places(at, Space::Shared, &to, &[bytes; 32], Kind::Write);
+    let sources = cluster.copy_places(at, Space::Global, &from, &sizes, Kind::Read);
+    if cluster.checks {
+        checks::uninitialised_memory::watch_copy(cluster, at, &sources, &sizes);
+        cluster.order_copy(at, &targets, &sources, bytes, &sizes);
     }
-    let batch = block.trace_copies(at, &targets, bytes);
+    let batch = cluster.trace_copies(at, &targets, bytes);
     for lane in lanes(at.mask) {
-        block.mark_written(targets[lane], bytes as usize);
+        cluster.mark_written(targets[lane], bytes as usize);
         let flight = Flight { to: targets[lane], from: sources[lane], bytes, source_bytes: sizes[lane], batch };
-        block.copies.start(at.warp, lane, flight);
+        cluster.copies.start(at.warp, lane, flight);
     }
-    block.land_some();
+    cluster.land_some();
 }
 
-impl Block<'_, '_> {
+impl Cluster<'_, '_> {
     /// Where a copy's bytes are, with the bounds checked for each lane's own size; size zero touches nothing.
     fn copy_places(
         &mut self,
@@ -126,8 +126,8 @@ impl Block<'_, '_> {
     }
 }
 
-fn wait(block: &mut Block, at: At, pending: u32) {
+fn wait(cluster: &mut Cluster, at: At, pending: u32) {
     let mut landing = vec![];
-    lanes(at.mask).for_each(|lane| landing.extend(block.copies.complete(at.warp, lane, pending)));
-    landing.into_iter().for_each(|flight| block.land(flight));
+    lanes(at.mask).for_each(|lane| landing.extend(cluster.copies.complete(at.warp, lane, pending)));
+    landing.into_iter().for_each(|flight| cluster.land(flight));
 }

@@ -3,7 +3,7 @@
 use super::access::{Access, Accessed};
 use super::{At, Next, fence};
 use crate::happens_before::{Kind, Semantics};
-use crate::machine::{AddressSource, Block, Decoder, Source, Values, Why, lanes, truncate};
+use crate::machine::{AddressSource, Cluster, Decoder, Source, Values, Why, lanes, truncate};
 use crate::numerics::arithmetic::{self, Mode, NanOperand};
 use crate::numerics::format::{Format, Rounding};
 use crate::numerics::{NAN_16, convert};
@@ -84,22 +84,22 @@ fn reduces(op: Atomic) -> bool {
     )
 }
 
-pub fn execute(block: &mut Block, at: At, update: &Update) -> Next {
-    let addresses = block.addresses(at.warp, &update.address);
-    let accessed = block.ordered_access(at, &update.access, update.semantics, &addresses);
+pub fn execute(cluster: &mut Cluster, at: At, update: &Update) -> Next {
+    let addresses = cluster.addresses(at.warp, &update.address);
+    let accessed = cluster.ordered_access(at, &update.access, update.semantics, &addresses);
     let bytes = update.ty.bytes() as usize;
     for (index, operand) in update.operands.iter().enumerate() {
-        let operands = block.read(at.warp, *operand);
-        let replacements = update.replacements.get(index).map_or([0; 32], |source| block.read(at.warp, *source));
+        let operands = cluster.read(at.warp, *operand);
+        let replacements = update.replacements.get(index).map_or([0; 32], |source| cluster.read(at.warp, *source));
         let mut before: Values = [0; 32];
         for lane in lanes(at.mask) {
-            let old = block.fetch(accessed[lane], index * bytes, bytes);
+            let old = cluster.fetch(accessed[lane], index * bytes, bytes);
             let flush = matches!(accessed[lane], Accessed::Global { .. });
             let new = update.change.apply(update.ty, [old, operands[lane], replacements[lane]], flush);
-            block.put(accessed[lane], index * bytes, bytes, new);
+            cluster.put(accessed[lane], index * bytes, bytes, new);
             before[lane] = old;
         }
-        block.warps[at.warp].write(update.destinations.get(index).copied().flatten(), at.mask, &before);
+        cluster.warps[at.warp].write(update.destinations.get(index).copied().flatten(), at.mask, &before);
     }
     Next::Following
 }

@@ -3,7 +3,7 @@
 use super::{Action, At, Next};
 use crate::checks;
 use crate::happens_before::{Lanes, Semantics};
-use crate::machine::{Block, Decoder, Source, Why, lanes};
+use crate::machine::{Cluster, Decoder, Source, Why, lanes};
 use ptx::forms::Barrier;
 use ptx::{Instruction, Operand, RegisterId, Type};
 
@@ -95,44 +95,44 @@ fn decode_vote(
     Ok(Vote { outcome, destination, predicate: decoder.source(predicate, Type::Pred)? })
 }
 
-pub fn execute(block: &mut Block, at: At, meeting: &Meeting) -> Next {
+pub fn execute(cluster: &mut Cluster, at: At, meeting: &Meeting) -> Next {
     if at.mask == 0 {
         return Next::Following;
     }
     let lane = at.mask.trailing_zeros() as usize;
-    let value = |block: &Block, source| match source {
+    let value = |cluster: &Cluster, source| match source {
         Source::Constant(value) => value as u32,
-        other => block.read(at.warp, other)[lane] as u32,
+        other => cluster.read(at.warp, other)[lane] as u32,
     };
-    let id = value(block, meeting.id);
-    let threads = meeting.threads.map(|source| value(block, source));
-    checks::barrier::watch(block, at, id, threads, meeting.aligned);
+    let id = value(cluster, meeting.id);
+    let threads = meeting.threads.map(|source| value(cluster, source));
+    checks::barrier::watch(cluster, at, id, threads, meeting.aligned);
     if id >= checks::barrier::BARRIERS {
         return Next::Following;
     }
     if let Some(Vote { outcome, destination, predicate }) = meeting.vote {
-        let answers = block.read(at.warp, predicate);
+        let answers = cluster.read(at.warp, predicate);
         let yes = lanes(at.mask).filter(|lane| answers[*lane] & 1 == 1).fold(0, |yes, lane| yes | 1 << lane);
         let who = Lanes { warp: at.warp as u32, mask: at.mask };
-        let rank = block.rank(at.warp);
-        block.blocks[rank].barriers.entry(id).or_default().ballots.push(Ballot { who, yes, outcome, destination });
+        let rank = cluster.rank(at.warp);
+        cluster.blocks[rank].barriers.entry(id).or_default().ballots.push(Ballot { who, yes, outcome, destination });
     }
-    block.meet(at, id, threads, meeting.waits)
+    cluster.meet(at, id, threads, meeting.waits)
 }
 
-pub fn execute_in_cluster(block: &mut Block, at: At, meeting: ClusterMeeting) -> Next {
+pub fn execute_in_cluster(cluster: &mut Cluster, at: At, meeting: ClusterMeeting) -> Next {
     match meeting {
         _ if at.mask == 0 => Next::Following,
         ClusterMeeting::Arrive(semantics) => {
-            block.arrive_in_cluster(at, semantics);
+            cluster.arrive_in_cluster(at, semantics);
             Next::Following
         }
-        ClusterMeeting::Wait => block.wait_in_cluster(at),
+        ClusterMeeting::Wait => cluster.wait_in_cluster(at),
     }
 }
 
 /// The barrier is full: everybody who voted learns the outcome.
-pub fn announce(block: &mut Block, ballots: &[Ballot]) {
+pub fn announce(cluster: &mut Cluster, ballots: &[Ballot]) {
     let yes: u32 = ballots.iter().map(|ballot| ballot.yes.count_ones()).sum();
     let voters: u32 = ballots.iter().map(|ballot| ballot.who.mask.count_ones()).sum();
     for Ballot { who, outcome, destination, .. } in ballots {
@@ -141,6 +141,6 @@ pub fn announce(block: &mut Block, ballots: &[Ballot]) {
             Outcome::All => u32::from(yes == voters),
             Outcome::Any => u32::from(yes > 0),
         };
-        block.warps[who.warp as usize].write(*destination, who.mask, &[result.into(); 32]);
+        cluster.warps[who.warp as usize].write(*destination, who.mask, &[result.into(); 32]);
     }
 }

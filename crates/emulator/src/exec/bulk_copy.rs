@@ -9,7 +9,7 @@ use crate::async_engines::tensor_map::{BYTES as MAP_BYTES, Fault, TensorMap};
 use crate::async_engines::{Operation, Piece, Spot, Transfer};
 use crate::checks;
 use crate::happens_before::{Bulk as Touched, Kind, Site, Space as Watched, Stretch};
-use crate::machine::{AddressSource, Block, Decoder, Source, Why, lanes};
+use crate::machine::{AddressSource, Cluster, Decoder, Source, Why, lanes};
 use ptx::forms::BulkCopy as Op;
 use ptx::{Immediate, Instruction, Operand, Space, Type};
 
@@ -149,21 +149,21 @@ fn change(instruction: &Instruction) -> Option<reduce::Operation> {
     words.into_iter().flatten().find_map(reduce::Operation::named)
 }
 
-pub fn execute(block: &mut Block, at: At, bulk: &Bulk) -> Next {
+pub fn execute(cluster: &mut Cluster, at: At, bulk: &Bulk) -> Next {
     match bulk {
         _ if at.mask == 0 => {}
-        Bulk::Start(start) => start.execute(block, at),
+        Bulk::Start(start) => start.execute(cluster, at),
         Bulk::Commit => {
-            block.detector.bulk_commit(at.lanes());
-            lanes(at.mask).for_each(|lane| block.flights.commit((at.warp, lane)));
+            cluster.detector.bulk_commit(at.lanes());
+            lanes(at.mask).for_each(|lane| cluster.flights.commit((at.warp, lane)));
         }
         Bulk::Wait { pending, reads } => {
-            block.detector.bulk_wait(at.lanes(), Site(at.statement), *pending, *reads);
+            cluster.detector.bulk_wait(at.lanes(), Site(at.statement), *pending, *reads);
             for lane in lanes(at.mask) {
-                let older = block.flights.older((at.warp, lane), *pending, !reads);
+                let older = cluster.flights.older((at.warp, lane), *pending, !reads);
                 older
                     .into_iter()
-                    .for_each(|number| if *reads { block.read_early(number) } else { block.arrive(number) });
+                    .for_each(|number| if *reads { cluster.read_early(number) } else { cluster.arrive(number) });
             }
         }
     }
@@ -171,60 +171,60 @@ pub fn execute(block: &mut Block, at: At, bulk: &Bulk) -> Next {
 }
 
 impl Start {
-    fn execute(&self, block: &mut Block, at: At) {
+    fn execute(&self, cluster: &mut Cluster, at: At) {
         let lane_of = |mask: u32| At { mask, ..at };
-        block.further_copies += u64::from(at.mask.count_ones() - 1);
+        cluster.further_copies += u64::from(at.mask.count_ones() - 1);
         for lane in lanes(at.mask) {
-            match self.transfers(block, at, lane) {
+            match self.transfers(cluster, at, lane) {
                 Ok(transfers) => {
-                    transfers.into_iter().for_each(|transfer| self.launch(block, lane_of(1 << lane), transfer))
+                    transfers.into_iter().for_each(|transfer| self.launch(cluster, lane_of(1 << lane), transfer))
                 }
-                Err(fault) => checks::tensor_map::report(block, lane_of(1 << lane), &fault),
+                Err(fault) => checks::tensor_map::report(cluster, lane_of(1 << lane), &fault),
             }
         }
     }
 
     /// What lane `lane` asks for: one transfer, or one for each block that a multicast fills.
-    fn transfers(&self, block: &mut Block, at: At, lane: usize) -> Result<Vec<Transfer>, Fault> {
-        let shared = block.addresses(at.warp, &self.shared)[lane];
-        let (home, offset) = block.cluster_place(at.warp, shared);
+    fn transfers(&self, cluster: &mut Cluster, at: At, lane: usize) -> Result<Vec<Transfer>, Fault> {
+        let shared = cluster.addresses(at.warp, &self.shared)[lane];
+        let (home, offset) = cluster.cluster_place(at.warp, shared);
         let barrier =
-            self.barrier.map(|address| block.cluster_place(at.warp, block.addresses(at.warp, &address)[lane]));
+            self.barrier.map(|address| cluster.cluster_place(at.warp, cluster.addresses(at.warp, &address)[lane]));
         let ranks = match self.multicast {
             Some(mask) => {
-                let mask = block.read(at.warp, mask)[lane];
-                (0..block.blocks.len()).filter(|rank| mask >> rank & 1 == 1).collect()
+                let mask = cluster.read(at.warp, mask)[lane];
+                (0..cluster.blocks.len()).filter(|rank| mask >> rank & 1 == 1).collect()
             }
             None => vec![home],
         };
-        let cut = self.cut(block, at, lane, offset as u32)?;
-        let map = self.watched_map(block, at, lane);
+        let cut = self.cut(cluster, at, lane, offset as u32)?;
+        let map = self.watched_map(cluster, at, lane);
         let spot = |rank: usize| {
             let (own, offset) = barrier?;
             Some((if self.multicast.is_some() { rank } else { own }, offset as usize))
         };
         let transfers = ranks.into_iter().map(|rank| {
-            let transfer = cut.transfer(block, at, lane, rank, spot(rank));
-            block.watch_transfer(at.lane(lane), &transfer, map);
+            let transfer = cut.transfer(cluster, at, lane, rank, spot(rank));
+            cluster.watch_transfer(at.lane(lane), &transfer, map);
             transfer
         });
         Ok(transfers.collect())
     }
 
     /// Where the tensor map lies, if threads may write it.
-    fn watched_map(&self, block: &Block, at: At, lane: usize) -> Option<u64> {
+    fn watched_map(&self, cluster: &Cluster, at: At, lane: usize) -> Option<u64> {
         let Far::Box { map, .. } = &self.far else { return None };
         let access = Access { space: None, kind: Kind::Read, bytes: MAP_BYTES as u32 };
-        let place = block.locate((at.warp, lane), &access, block.addresses(at.warp, map)[lane]);
-        block.watched_place(Watched::Global, place)
+        let place = cluster.locate((at.warp, lane), &access, cluster.addresses(at.warp, map)[lane]);
+        cluster.watched_place(Watched::Global, place)
     }
 
     /// Cuts the copy into runs that are consecutive on both sides.
-    fn cut(&self, block: &Block, at: At, lane: usize, shared: u32) -> Result<Cut, Fault> {
+    fn cut(&self, cluster: &Cluster, at: At, lane: usize, shared: u32) -> Result<Cut, Fault> {
         match &self.far {
             Far::Line { address, bytes } => {
                 let (address, bytes) =
-                    (block.addresses(at.warp, address)[lane], block.read(at.warp, *bytes)[lane] as u32);
+                    (cluster.addresses(at.warp, address)[lane], cluster.read(at.warp, *bytes)[lane] as u32);
                 let reduction = match (self.change, self.ty) {
                     (Some(change), Some(ty)) if self.route == Route::Share => Some(Reduction::shared(change, ty)?),
                     (Some(change), Some(ty)) => Some(Reduction::global(change, ty)?),
@@ -233,9 +233,9 @@ impl Start {
                 Ok(Cut { route: self.route, runs: vec![(address, shared, bytes)], fills: vec![], bytes, reduction })
             }
             Far::Box { map, coordinates } => {
-                let map = block.tensor_map(at.warp, lane, block.addresses(at.warp, map)[lane])?;
+                let map = cluster.tensor_map(at.warp, lane, cluster.addresses(at.warp, map)[lane])?;
                 let coordinates: Vec<i32> =
-                    coordinates.iter().map(|source| block.read(at.warp, *source)[lane] as i32).collect();
+                    coordinates.iter().map(|source| cluster.read(at.warp, *source)[lane] as i32).collect();
                 let plan = match self.route {
                     Route::Store => Plan::of_store(&map, &coordinates, shared)?,
                     Route::Load | Route::Share => Plan::new(&map, &coordinates, shared)?,
@@ -248,12 +248,12 @@ impl Start {
         }
     }
 
-    fn launch(&self, block: &mut Block, at: At, transfer: Transfer) {
+    fn launch(&self, cluster: &mut Cluster, at: At, transfer: Transfer) {
         let lane = at.mask.trailing_zeros() as usize;
         let grouped = self.route == Route::Store;
-        let number = block.depart(at, Operation::Transfer(Box::new(transfer)));
+        let number = cluster.depart(at, Operation::Transfer(Box::new(transfer)));
         if grouped {
-            block.flights.join_group((at.warp, lane), number);
+            cluster.flights.join_group((at.warp, lane), number);
         }
     }
 }
@@ -271,29 +271,29 @@ struct Cut {
 
 impl Cut {
     /// The copy with block `rank` as the side in shared memory; what lies outside of memory is reported and left out.
-    fn transfer(&self, block: &mut Block, at: At, lane: usize, rank: usize, spot: Option<Spot>) -> Transfer {
+    fn transfer(&self, cluster: &mut Cluster, at: At, lane: usize, rank: usize, spot: Option<Spot>) -> Transfer {
         let mut transfer = Transfer { reduction: self.reduction, ..Transfer::default() };
         transfer.signals.extend(spot.map(|spot| (spot, self.bytes)));
         for (far, shared, bytes) in &self.runs {
-            let near = block.bulk_place(at, lane, Some(rank), u64::from(*shared), *bytes);
+            let near = cluster.bulk_place(at, lane, Some(rank), u64::from(*shared), *bytes);
             let far = match self.route {
                 Route::Share => {
-                    let (home, offset) = block.cluster_place(at.warp, *far);
-                    block.bulk_place(at, lane, Some(home), offset, *bytes)
+                    let (home, offset) = cluster.cluster_place(at.warp, *far);
+                    cluster.bulk_place(at, lane, Some(home), offset, *bytes)
                 }
-                _ => block.bulk_place(at, lane, None, *far, *bytes),
+                _ => cluster.bulk_place(at, lane, None, *far, *bytes),
             };
             let (from, to) = if self.route == Route::Store { (near, far) } else { (far, near) };
             if from != Accessed::Nothing && to != Accessed::Nothing {
-                checks::uninitialised_memory::watch_piece(block, at, lane, from, *bytes as usize);
-                block.mark_written(to, *bytes as usize);
+                checks::uninitialised_memory::watch_piece(cluster, at, lane, from, *bytes as usize);
+                cluster.mark_written(to, *bytes as usize);
                 transfer.pieces.push(Piece { from, to, bytes: *bytes as usize });
             }
         }
         if self.route == Route::Load {
             for (shared, bytes) in &self.fills {
-                let place = block.bulk_place(at, lane, Some(rank), u64::from(*shared), bytes.len() as u32);
-                block.mark_written(place, bytes.len());
+                let place = cluster.bulk_place(at, lane, Some(rank), u64::from(*shared), bytes.len() as u32);
+                cluster.mark_written(place, bytes.len());
                 transfer.fills.push((place, bytes.clone()));
             }
         }
@@ -301,7 +301,7 @@ impl Cut {
     }
 }
 
-impl Block<'_, '_> {
+impl Cluster<'_, '_> {
     /// Tells the race detector of a copy that one lane starts.
     fn watch_transfer(&mut self, at: At, transfer: &Transfer, map: Option<u64>) {
         let side = |place: Accessed, bytes: usize| {

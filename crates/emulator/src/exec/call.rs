@@ -2,31 +2,31 @@
 
 use super::{At, Next};
 use crate::checks;
-use crate::machine::{Block, CallSite, Decoder, Slot, Source, Why, lanes};
+use crate::machine::{CallSite, Cluster, Decoder, Slot, Source, Why, lanes};
 use crate::memory::{STACK_BYTES, function_at};
 use ptx::{Operand, Type};
 use std::sync::Arc;
 
 /// Lanes go into a function, each with a frame of its own.
-pub fn enter(block: &mut Block, at: At, site: &Arc<CallSite>) -> Next {
-    let frames = block.warps[at.warp].frames;
+pub fn enter(cluster: &mut Cluster, at: At, site: &Arc<CallSite>) -> Next {
+    let frames = cluster.warps[at.warp].frames;
     for lane in lanes(at.mask) {
         let start = frames[lane] + site.caller_frame;
-        if start + site.callee_frame.max(1) > STACK_BYTES || block.warps[at.warp].depth(at.fragment) > MAX_DEPTH {
+        if start + site.callee_frame.max(1) > STACK_BYTES || cluster.warps[at.warp].depth(at.fragment) > MAX_DEPTH {
             let message = format!("the stack of a thread, {STACK_BYTES} bytes or {MAX_DEPTH} calls, is used up");
-            return checks::trap::stop(block, At { mask: 1 << lane, ..at }, message, "end the recursion earlier");
+            return checks::trap::stop(cluster, At { mask: 1 << lane, ..at }, message, "end the recursion earlier");
         }
-        block.warps[at.warp].local[lane].open(start, site.callee_frame);
+        cluster.warps[at.warp].local[lane].open(start, site.callee_frame);
         for passed in &site.arguments {
             for byte in (0..passed.bytes).step_by(8) {
-                let value = block.take(at.warp, lane, passed.slot, byte);
+                let value = cluster.take(at.warp, lane, passed.slot, byte);
                 let count = (passed.bytes - byte).min(8) as usize;
                 let place = (start + passed.offset + byte) as usize;
-                block.warps[at.warp].local[lane].bytes.write(place, count, value);
+                cluster.warps[at.warp].local[lane].bytes.write(place, count, value);
             }
         }
     }
-    block.warps[at.warp].call(at.fragment, at.mask, site);
+    cluster.warps[at.warp].call(at.fragment, at.mask, site);
     Next::Done
 }
 
@@ -34,18 +34,18 @@ pub fn enter(block: &mut Block, at: At, site: &Arc<CallSite>) -> Next {
 const MAX_DEPTH: usize = 4096;
 
 /// The lanes that call the function of the first go; the others come to this place again.
-pub fn enter_by_pointer(block: &mut Block, at: At, pointer: Source, sites: &[(usize, Arc<CallSite>)]) -> Next {
-    let pointers = block.read(at.warp, pointer);
+pub fn enter_by_pointer(cluster: &mut Cluster, at: At, pointer: Source, sites: &[(usize, Arc<CallSite>)]) -> Next {
+    let pointers = cluster.read(at.warp, pointer);
     let first = pointers[at.mask.trailing_zeros() as usize];
     let Some((_, site)) = sites.iter().find(|(callee, _)| Some(*callee) == function_at(first)) else {
         let message = format!("a call of {first:#x}, where no function is");
-        return checks::trap::stop(block, at, message, "pass the address of a function");
+        return checks::trap::stop(cluster, at, message, "pass the address of a function");
     };
     let same = lanes(at.mask).filter(|lane| pointers[*lane] == first).fold(0, |mask, lane| mask | 1 << lane);
     if same == at.mask {
-        return enter(block, at, site);
+        return enter(cluster, at, site);
     }
-    let warp = &mut block.warps[at.warp];
+    let warp = &mut cluster.warps[at.warp];
     let here = warp.fragments[at.fragment].next;
     warp.branch(at.fragment, same, here, Some(site.back));
     warp.fragments[at.fragment].next = here;
@@ -53,23 +53,23 @@ pub fn enter_by_pointer(block: &mut Block, at: At, pointer: Source, sites: &[(us
 }
 
 /// Lanes return from the innermost function.
-pub fn leave(block: &mut Block, at: At) -> Next {
-    let frames = block.warps[at.warp].frames;
-    let Some(site) = block.warps[at.warp].give_back(at.fragment, at.mask) else { return Next::Done };
+pub fn leave(cluster: &mut Cluster, at: At) -> Next {
+    let frames = cluster.warps[at.warp].frames;
+    let Some(site) = cluster.warps[at.warp].give_back(at.fragment, at.mask) else { return Next::Done };
     for lane in lanes(at.mask) {
         for passed in &site.results {
             for byte in (0..passed.bytes).step_by(8) {
                 let count = (passed.bytes - byte).min(8) as usize;
                 let place = (frames[lane] + passed.offset + byte) as usize;
-                let value = block.warps[at.warp].local[lane].bytes.read(place, count);
-                block.hand(at.warp, lane, passed.slot, byte, count, value);
+                let value = cluster.warps[at.warp].local[lane].bytes.read(place, count);
+                cluster.hand(at.warp, lane, passed.slot, byte, count, value);
             }
         }
     }
     Next::Done
 }
 
-impl Block<'_, '_> {
+impl Cluster<'_, '_> {
     /// Up to eight bytes of an argument, from `skip` on.
     fn take(&self, warp: usize, lane: usize, slot: Slot, skip: u64) -> u64 {
         match slot {
@@ -121,24 +121,24 @@ impl Driver {
         }
     }
 
-    pub fn execute(&self, block: &mut Block, at: At) -> Next {
+    pub fn execute(&self, cluster: &mut Cluster, at: At) -> Next {
         match self {
             Driver::Print { result } => {
-                lanes(at.mask).for_each(|lane| block.hand(at.warp, lane, *result, 0, 4, 0));
+                lanes(at.mask).for_each(|lane| cluster.hand(at.warp, lane, *result, 0, 4, 0));
                 Next::Following
             }
             Driver::Assert { message, file, line } => {
                 let lane = at.mask.trailing_zeros() as usize;
-                let [message, file] = [message, file].map(|slot| block.text(block.take(at.warp, lane, *slot, 0)));
-                let line = block.take(at.warp, lane, *line, 0) as u32;
+                let [message, file] = [message, file].map(|slot| cluster.text(cluster.take(at.warp, lane, *slot, 0)));
+                let line = cluster.take(at.warp, lane, *line, 0) as u32;
                 let message = format!("the assertion `{message}` fails at {file}:{line}");
-                checks::trap::stop(block, at, message, "find out why the assertion does not hold")
+                checks::trap::stop(cluster, at, message, "find out why the assertion does not hold")
             }
         }
     }
 }
 
-impl Block<'_, '_> {
+impl Cluster<'_, '_> {
     /// The text in global memory at an address, up to its zero.
     fn text(&self, address: u64) -> String {
         let byte = |at: u64| {

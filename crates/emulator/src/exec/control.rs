@@ -2,7 +2,7 @@
 
 use super::{At, Next, call};
 use crate::checks;
-use crate::machine::{Block, CallSite, Decoder, Source, Why, defined, lanes};
+use crate::machine::{CallSite, Cluster, Decoder, Source, Why, defined, lanes};
 use ptx::forms::Control;
 use ptx::{Instruction, Operand, Symbol, Type};
 use std::sync::Arc;
@@ -65,37 +65,37 @@ fn decode_call(at: usize, instruction: &Instruction, decoder: &Decoder) -> Resul
     }
 }
 
-pub fn execute(block: &mut Block, at: At, jump: &Jump) -> Next {
+pub fn execute(cluster: &mut Cluster, at: At, jump: &Jump) -> Next {
     match jump {
         Jump::Branch { target, meeting } => {
-            block.warps[at.warp].branch(at.fragment, at.mask, *target, *meeting);
+            cluster.warps[at.warp].branch(at.fragment, at.mask, *target, *meeting);
             Next::Done
         }
         _ if at.mask == 0 => Next::Following,
-        Jump::Table { index, targets, meeting } => jump_by_table(block, at, *index, targets, *meeting),
-        Jump::Call(site) => call::enter(block, at, site),
-        Jump::CallIndirect { pointer, sites } => call::enter_by_pointer(block, at, *pointer, sites),
-        Jump::CallDriver(function) => function.execute(block, at),
-        Jump::Return if !block.warps[at.warp].fragments[at.fragment].calls.is_empty() => call::leave(block, at),
+        Jump::Table { index, targets, meeting } => jump_by_table(cluster, at, *index, targets, *meeting),
+        Jump::Call(site) => call::enter(cluster, at, site),
+        Jump::CallIndirect { pointer, sites } => call::enter_by_pointer(cluster, at, *pointer, sites),
+        Jump::CallDriver(function) => function.execute(cluster, at),
+        Jump::Return if !cluster.warps[at.warp].fragments[at.fragment].calls.is_empty() => call::leave(cluster, at),
         Jump::Return | Jump::Exit => {
             // The others of the fragment go on first: `exit` removes fragments that become empty.
-            block.warps[at.warp].fragments[at.fragment].next += 1;
-            block.exit(at.warp, at.mask);
+            cluster.warps[at.warp].fragments[at.fragment].next += 1;
+            cluster.exit(at.warp, at.mask);
             Next::Done
         }
         Jump::Trap => {
-            checks::trap::report(block, at);
-            block.stopped = true;
+            checks::trap::report(cluster, at);
+            cluster.stopped = true;
             Next::Done
         }
     }
 }
 
 /// Lanes with the same index stay together.
-fn jump_by_table(block: &mut Block, at: At, index: Source, targets: &[u32], meeting: Option<u32>) -> Next {
-    let indices = block.read(at.warp, index);
+fn jump_by_table(cluster: &mut Cluster, at: At, index: Source, targets: &[u32], meeting: Option<u32>) -> Next {
+    let indices = cluster.read(at.warp, index);
     let mut ways: Vec<(u32, u32)> = vec![];
-    let fragment = &block.warps[at.warp].fragments[at.fragment];
+    let fragment = &cluster.warps[at.warp].fragments[at.fragment];
     let others = fragment.mask & !at.mask;
     if others != 0 {
         ways.push((others, fragment.next + 1));
@@ -103,13 +103,18 @@ fn jump_by_table(block: &mut Block, at: At, index: Source, targets: &[u32], meet
     for lane in lanes(at.mask) {
         let Some(target) = targets.get(indices[lane] as u32 as usize) else {
             let message = format!("an index of {} chooses from {} targets", indices[lane] as u32, targets.len());
-            return checks::trap::stop(block, At { mask: 1 << lane, ..at }, message, "keep the index below the table");
+            return checks::trap::stop(
+                cluster,
+                At { mask: 1 << lane, ..at },
+                message,
+                "keep the index below the table",
+            );
         };
         match ways.iter_mut().find(|(mask, way)| way == target && mask & others == 0) {
             Some((mask, _)) => *mask |= 1 << lane,
             None => ways.push((1 << lane, *target)),
         }
     }
-    block.warps[at.warp].scatter(at.fragment, &ways, meeting);
+    cluster.warps[at.warp].scatter(at.fragment, &ways, meeting);
     Next::Done
 }

@@ -3,7 +3,7 @@
 
 use super::bits;
 use super::{At, Next};
-use crate::machine::{Block, Decoder, Source, Values, Why, lanes, truncate};
+use crate::machine::{Cluster, Decoder, Source, Values, Why, lanes, truncate};
 use ptx::forms::{Field, Integer};
 use ptx::{Instruction, Operand, RegisterId, Type};
 
@@ -86,13 +86,13 @@ fn chain(op: Integer, instruction: &Instruction) -> Kind {
     Kind::Chain { term, takes_carry, sets_carry: !takes_carry || instruction.has("cc") }
 }
 
-pub fn execute(block: &mut Block, at: At, extended: &Extended) -> Next {
-    let sources: Vec<Values> = extended.sources.iter().map(|source| block.read(at.warp, *source)).collect();
+pub fn execute(cluster: &mut Cluster, at: At, extended: &Extended) -> Next {
+    let sources: Vec<Values> = extended.sources.iter().map(|source| cluster.read(at.warp, *source)).collect();
     let mut values = [0; 32];
     let mut second = [0; 32];
     for lane in lanes(at.mask) {
         let operands: [u64; 5] = std::array::from_fn(|index| sources.get(index).map_or(0, |values| values[lane]));
-        let warp = &mut block.warps[at.warp];
+        let warp = &mut cluster.warps[at.warp];
         let carried = u64::from(warp.carry >> lane & 1);
         let (value, beside) = extended.evaluate(operands, carried);
         (values[lane], second[lane]) = (value, beside);
@@ -100,7 +100,7 @@ pub fn execute(block: &mut Block, at: At, extended: &Extended) -> Next {
             warp.carry = warp.carry & !(1 << lane) | (beside as u32) << lane;
         }
     }
-    let warp = &mut block.warps[at.warp];
+    let warp = &mut cluster.warps[at.warp];
     warp.write(extended.destination, at.mask, &values);
     warp.write(extended.predicate, at.mask, &second);
     Next::Following

@@ -2,7 +2,7 @@
 
 use super::{Action, At, Next};
 use crate::happens_before::{Lanes, ProxyFence, Scope, Semantics, Site};
-use crate::machine::{AddressSource, Block, Decoder, Why, lanes};
+use crate::machine::{AddressSource, Cluster, Decoder, Why, lanes};
 use ptx::Instruction;
 use ptx::forms::Fence;
 
@@ -49,22 +49,22 @@ pub fn semantics(instruction: &Instruction) -> Semantics {
 }
 
 /// Memory is one: whoever reads later sees what was written before, so that a fence moves nothing. It orders.
-pub fn execute(block: &mut Block, at: At, semantics: Semantics) -> Next {
-    block.detector.fence(Lanes { warp: at.warp as u32, mask: at.mask }, Site(at.statement), semantics);
+pub fn execute(cluster: &mut Cluster, at: At, semantics: Semantics) -> Next {
+    cluster.detector.fence(Lanes { warp: at.warp as u32, mask: at.mask }, Site(at.statement), semantics);
     Next::Following
 }
 
-pub fn execute_between(block: &mut Block, at: At, between: &Between) -> Next {
+pub fn execute_between(cluster: &mut Cluster, at: At, between: &Between) -> Next {
     let who = at.lanes();
     match between {
         _ if at.mask == 0 => {}
-        Between::PhaseInit => block.detector.fence_mbarrier_init(who),
-        Between::Async(which) => block.detector.fence_proxy_async(who, *which),
-        Between::MapRelease => block.detector.fence_tensormap_release(who),
+        Between::PhaseInit => cluster.detector.fence_mbarrier_init(who),
+        Between::Async(which) => cluster.detector.fence_proxy_async(who, *which),
+        Between::MapRelease => cluster.detector.fence_tensormap_release(who),
         Between::MapAcquire(address) => {
-            let addresses = block.addresses(at.warp, address);
+            let addresses = cluster.addresses(at.warp, address);
             lanes(at.mask)
-                .for_each(|lane| block.detector.fence_tensormap_acquire(at.lane(lane).lanes(), addresses[lane]));
+                .for_each(|lane| cluster.detector.fence_tensormap_acquire(at.lane(lane).lanes(), addresses[lane]));
         }
     }
     Next::Following

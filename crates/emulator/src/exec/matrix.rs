@@ -4,7 +4,7 @@ use super::access::Access;
 use super::product::{Product, Work, integers, shape};
 use super::{Action, At, Next, together};
 use crate::happens_before::Kind;
-use crate::machine::{AddressSource, Block, Decoder, Source, Why};
+use crate::machine::{AddressSource, Cluster, Decoder, Source, Why};
 use crate::numerics::format::{Format, Rounding};
 use crate::numerics::fragment::transpose;
 use crate::numerics::product::Arithmetic;
@@ -83,16 +83,18 @@ fn float8(types: [Type; 2], sum: Rule) -> Work {
     Arithmetic::Float8 { left, right, sum }.into()
 }
 
-pub fn execute(block: &mut Block, at: At, tiles: &Tiles) -> Next {
-    together(block, at, |block, at| match tiles {
+pub fn execute(cluster: &mut Cluster, at: At, tiles: &Tiles) -> Next {
+    together(cluster, at, |cluster, at| match tiles {
         Tiles::Load { address, destinations, transposed, space } => {
-            load(block, at, address, destinations, *transposed, *space);
+            load(cluster, at, address, destinations, *transposed, *space);
         }
-        Tiles::Store { address, sources, transposed, space } => store(block, at, address, sources, *transposed, *space),
+        Tiles::Store { address, sources, transposed, space } => {
+            store(cluster, at, address, sources, *transposed, *space)
+        }
         Tiles::Transpose { destination, source } => {
-            let words = transpose(&block.read_words(at.warp, *source));
+            let words = transpose(&cluster.read_words(at.warp, *source));
             if let Some(destination) = destination {
-                block.warps[at.warp].registers.write_words(*destination, at.mask, &words);
+                cluster.warps[at.warp].registers.write_words(*destination, at.mask, &words);
             }
         }
     })
@@ -104,48 +106,48 @@ fn givers(at: At, count: usize) -> At {
 }
 
 fn load(
-    block: &mut Block,
+    cluster: &mut Cluster,
     at: At,
     address: &AddressSource,
     destinations: &[Option<RegisterId>],
     transposed: bool,
     space: Option<Space>,
 ) {
-    let addresses = block.addresses(at.warp, address);
+    let addresses = cluster.addresses(at.warp, address);
     let access = Access { space, kind: Kind::Read, bytes: ROW_BYTES };
-    let rows = block.access(givers(at, destinations.len()), &access, &addresses);
+    let rows = cluster.access(givers(at, destinations.len()), &access, &addresses);
     for (matrix, destination) in destinations.iter().enumerate() {
         let mut core = [0; 32];
         for (words, row) in core.as_chunks_mut::<4>().0.iter_mut().zip(&rows[matrix * 8..]) {
             let mut bytes = [0; ROW_BYTES as usize];
-            block.fetch_all(*row, 0, &mut bytes);
+            cluster.fetch_all(*row, 0, &mut bytes);
             words.iter_mut().zip(bytes.as_chunks().0).for_each(|(word, bytes)| *word = u32::from_le_bytes(*bytes));
         }
         if let Some(destination) = destination {
             let words = if transposed { transpose(&core) } else { core };
-            block.warps[at.warp].registers.write_words(*destination, at.mask, &words);
+            cluster.warps[at.warp].registers.write_words(*destination, at.mask, &words);
         }
     }
 }
 
 fn store(
-    block: &mut Block,
+    cluster: &mut Cluster,
     at: At,
     address: &AddressSource,
     sources: &[Source],
     transposed: bool,
     space: Option<Space>,
 ) {
-    let addresses = block.addresses(at.warp, address);
+    let addresses = cluster.addresses(at.warp, address);
     let access = Access { space, kind: Kind::Write, bytes: ROW_BYTES };
-    let rows = block.access(givers(at, sources.len()), &access, &addresses);
+    let rows = cluster.access(givers(at, sources.len()), &access, &addresses);
     for (matrix, source) in sources.iter().enumerate() {
-        let words = block.read_words(at.warp, *source);
+        let words = cluster.read_words(at.warp, *source);
         let core = if transposed { transpose(&words) } else { words };
         for (words, row) in core.as_chunks::<4>().0.iter().zip(&rows[matrix * 8..]) {
             let mut bytes = [0; ROW_BYTES as usize];
             bytes.as_chunks_mut().0.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
-            block.put_all(*row, 0, &bytes);
+            cluster.put_all(*row, 0, &bytes);
         }
     }
 }

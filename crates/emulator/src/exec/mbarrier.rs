@@ -5,7 +5,7 @@ use super::{Action, At, Next};
 use crate::async_engines::{Effect, Mbarrier, Operation, Spot};
 use crate::checks;
 use crate::happens_before::{Kind, Scope, Semantics, Site};
-use crate::machine::{AddressSource, Block, Decoder, Source, State, Values, Why, lanes};
+use crate::machine::{AddressSource, Cluster, Decoder, Source, State, Values, Why, lanes};
 use ptx::forms::Mbarrier as Op;
 use ptx::{Instruction, RegisterId, Space, Type};
 
@@ -104,32 +104,32 @@ fn semantics(instruction: &Instruction) -> Semantics {
     Semantics { release: orders, acquire: orders, blind: false, scope }
 }
 
-pub fn count_pending(block: &mut Block, at: At, destination: Option<RegisterId>, state: Source) -> Next {
-    let values = block.read(at.warp, state).map(|state| Mbarrier::pending_of(state).into());
-    block.warps[at.warp].write(destination, at.mask, &values);
+pub fn count_pending(cluster: &mut Cluster, at: At, destination: Option<RegisterId>, state: Source) -> Next {
+    let values = cluster.read(at.warp, state).map(|state| Mbarrier::pending_of(state).into());
+    cluster.warps[at.warp].write(destination, at.mask, &values);
     Next::Following
 }
 
-pub fn execute(block: &mut Block, at: At, meeting: &Meeting) -> Next {
+pub fn execute(cluster: &mut Cluster, at: At, meeting: &Meeting) -> Next {
     if at.mask == 0 {
         return Next::Following;
     }
-    let addresses = block.addresses(at.warp, &meeting.address);
+    let addresses = cluster.addresses(at.warp, &meeting.address);
     let access = Access { space: meeting.space, kind: Kind::Atomic, bytes: BYTES };
     let mut spots = [None; 32];
     for lane in lanes(at.mask) {
-        spots[lane] = match block.locate((at.warp, lane), &access, addresses[lane]) {
+        spots[lane] = match cluster.locate((at.warp, lane), &access, addresses[lane]) {
             Accessed::Shared { block, offset } => Some((block, offset)),
             _ => {
-                checks::out_of_bounds::report(block, at, &access, &addresses, 1 << lane);
+                checks::out_of_bounds::report(cluster, at, &access, &addresses, 1 << lane);
                 None
             }
         };
     }
     match &meeting.step {
-        Step::Wait(wait) => wait.execute(block, at, &spots),
+        Step::Wait(wait) => wait.execute(cluster, at, &spots),
         step => {
-            step.execute(block, at, &spots);
+            step.execute(cluster, at, &spots);
             Next::Following
         }
     }
@@ -137,39 +137,39 @@ pub fn execute(block: &mut Block, at: At, meeting: &Meeting) -> Next {
 
 impl Step {
     /// Lane by lane, in the order of their numbers.
-    fn execute(&self, block: &mut Block, at: At, spots: &[Option<Spot>; 32]) {
-        let values = |block: &Block, source: &Source| block.read(at.warp, *source);
+    fn execute(&self, cluster: &mut Cluster, at: At, spots: &[Option<Spot>; 32]) {
+        let values = |cluster: &Cluster, source: &Source| cluster.read(at.warp, *source);
         match self {
             Step::Init { count } => {
-                let counts = values(block, count);
-                each(at, spots, |lane, spot| block.start_phases((at, lane), spot, counts[lane] as u32));
+                let counts = values(cluster, count);
+                each(at, spots, |lane, spot| cluster.start_phases((at, lane), spot, counts[lane] as u32));
             }
-            Step::Invalidate => each(at, spots, |lane, spot| block.end_phases((at, lane), spot)),
+            Step::Invalidate => each(at, spots, |lane, spot| cluster.end_phases((at, lane), spot)),
             Step::Expect { bytes } => {
-                let bytes = values(block, bytes);
+                let bytes = values(cluster, bytes);
                 each(at, spots, |lane, spot| {
-                    block.phase_step((at, lane), spot, |barrier| {
+                    cluster.phase_step((at, lane), spot, |barrier| {
                         barrier.expect(bytes[lane] as u32);
                         Effect::Open
                     });
                 });
             }
             Step::Complete { bytes } => {
-                let bytes = values(block, bytes);
+                let bytes = values(cluster, bytes);
                 each(at, spots, |lane, spot| {
-                    block.phase_step((at, lane), spot, |barrier| barrier.complete(bytes[lane] as u32));
+                    cluster.phase_step((at, lane), spot, |barrier| barrier.complete(bytes[lane] as u32));
                 });
             }
-            Step::Arrive(arrival) => arrival.execute(block, at, spots),
+            Step::Arrive(arrival) => arrival.execute(cluster, at, spots),
             Step::CopyArrive { counted } => each(at, spots, |lane, spot| {
                 if !counted {
-                    block.phase_step((at, lane), spot, |barrier| {
+                    cluster.phase_step((at, lane), spot, |barrier| {
                         barrier.raise();
                         Effect::Open
                     });
                 }
-                block.detector.copy_arrive(at.lane(lane).lanes(), watched_shared(spot.0, spot.1));
-                block.depart(at, Operation::Signal { warp: at.warp, lane, spot });
+                cluster.detector.copy_arrive(at.lane(lane).lanes(), watched_shared(spot.0, spot.1));
+                cluster.depart(at, Operation::Signal { warp: at.warp, lane, spot });
             }),
             Step::Wait(_) => {}
         }
@@ -181,35 +181,35 @@ fn each(at: At, spots: &[Option<Spot>; 32], mut step: impl FnMut(usize, Spot)) {
 }
 
 impl Arrival {
-    fn execute(&self, block: &mut Block, at: At, spots: &[Option<Spot>; 32]) {
-        let counts = block.read(at.warp, self.count);
-        let bytes = self.bytes.map(|source| block.read(at.warp, source));
+    fn execute(&self, cluster: &mut Cluster, at: At, spots: &[Option<Spot>; 32]) {
+        let counts = cluster.read(at.warp, self.count);
+        let bytes = self.bytes.map(|source| cluster.read(at.warp, source));
         let mut states: Values = [0; 32];
         each(at, spots, |lane, spot| {
             let place = watched_shared(spot.0, spot.1);
-            block.detector.mbarrier_arrive(at.lane(lane).lanes(), Site(at.statement), place, self.semantics);
-            states[lane] = block.mbarriers.get(&spot).map_or(0, Mbarrier::state);
-            block.phase_step((at, lane), spot, |barrier| {
+            cluster.detector.mbarrier_arrive(at.lane(lane).lanes(), Site(at.statement), place, self.semantics);
+            states[lane] = cluster.mbarriers.get(&spot).map_or(0, Mbarrier::state);
+            cluster.phase_step((at, lane), spot, |barrier| {
                 bytes.iter().for_each(|bytes| barrier.expect(bytes[lane] as u32));
                 let count = counts[lane] as u32;
                 if self.drops { barrier.drop_out(count) } else { barrier.arrive(count) }
             });
         });
-        block.warps[at.warp].write(self.destination, at.mask, &states);
+        cluster.warps[at.warp].write(self.destination, at.mask, &states);
     }
 }
 
 impl Wait {
     /// Lanes whose phase is open wait, unless the adversary lets the instruction give up.
-    fn execute(&self, block: &mut Block, at: At, spots: &[Option<Spot>; 32]) -> Next {
-        let until = block.read(at.warp, self.until);
+    fn execute(&self, cluster: &mut Cluster, at: At, spots: &[Option<Spot>; 32]) -> Next {
+        let until = cluster.read(at.warp, self.until);
         each(at, spots, |lane, spot| {
-            if !block.mbarriers.contains_key(&spot) {
-                checks::mbarrier::report_no_barrier(block, (at, lane), spot);
+            if !cluster.mbarriers.contains_key(&spot) {
+                checks::mbarrier::report_no_barrier(cluster, (at, lane), spot);
             }
         });
         let passed = |lane: &usize| {
-            let barrier = spots[*lane].and_then(|spot| block.mbarriers.get(&spot));
+            let barrier = spots[*lane].and_then(|spot| cluster.mbarriers.get(&spot));
             barrier.is_none_or(|barrier| match self.parity {
                 true => barrier.has_passed_parity(until[*lane]),
                 false => barrier.has_passed(until[*lane]),
@@ -217,26 +217,26 @@ impl Wait {
         };
         let through = lanes(at.mask).filter(passed).fold(0, |mask, lane| mask | 1 << lane);
         let late = (at.mask & !through).trailing_zeros() as usize;
-        let expired = std::mem::take(&mut block.warps[at.warp].fragments[at.fragment].expired);
-        let waits = through != at.mask && !expired && !block.adversary.gives_up();
+        let expired = std::mem::take(&mut cluster.warps[at.warp].fragments[at.fragment].expired);
+        let waits = through != at.mask && !expired && !cluster.adversary.gives_up();
         if let Some(spot) = spots.get(late).copied().flatten().filter(|_| waits) {
-            block.warps[at.warp].fragments[at.fragment].state = State::Phase(spot);
+            cluster.warps[at.warp].fragments[at.fragment].state = State::Phase(spot);
             return Next::Done;
         }
-        self.learn(block, At { mask: through, ..at }, spots);
+        self.learn(cluster, At { mask: through, ..at }, spots);
         let values = std::array::from_fn(|lane| u64::from(through >> lane & 1));
-        block.warps[at.warp].write(self.destination, at.mask, &values);
+        cluster.warps[at.warp].write(self.destination, at.mask, &values);
         if through == at.mask { Next::Following } else { Next::Pause }
     }
 
     /// Lanes that have seen the end of a phase know what came before it, lanes of one barrier together.
-    fn learn(&self, block: &mut Block, at: At, spots: &[Option<Spot>; 32]) {
+    fn learn(&self, cluster: &mut Cluster, at: At, spots: &[Option<Spot>; 32]) {
         let mut rest = at.mask;
         while rest != 0 {
             let spot = spots[rest.trailing_zeros() as usize];
             let mask = lanes(rest).filter(|lane| spots[*lane] == spot).fold(0, |mask, lane| mask | 1 << lane);
             if let Some((rank, offset)) = spot {
-                block.detector.mbarrier_wait(At { mask, ..at }.lanes(), watched_shared(rank, offset), self.semantics);
+                cluster.detector.mbarrier_wait(At { mask, ..at }.lanes(), watched_shared(rank, offset), self.semantics);
             }
             rest &= !mask;
         }

@@ -37,7 +37,7 @@ pub use support::{Difference, NOT_BIT_EQUAL, executes, knows_special};
 pub use wgmma::{Issued, Multiply};
 
 use crate::happens_before::{Lanes, Semantics};
-use crate::machine::{Block, Decoder, Source, Values, Why};
+use crate::machine::{Cluster, Decoder, Source, Values, Why};
 use ptx::{Instruction, Op, RegisterId};
 
 /// An instruction that computes each lane's result from that lane's operands alone: the one definition of its form.
@@ -83,11 +83,11 @@ pub struct Compute {
 }
 
 impl Compute {
-    fn execute(&self, block: &mut Block, at: At) {
-        let [a, b, c] = self.sources.map(|source| block.read(at.warp, source));
+    fn execute(&self, cluster: &mut Cluster, at: At) {
+        let [a, b, c] = self.sources.map(|source| cluster.read(at.warp, source));
         let values: Values = std::array::from_fn(|lane| self.function.evaluate([a[lane], b[lane], c[lane]]));
         let second = |lane: usize| self.function.complement([a[lane], b[lane], c[lane]]);
-        let warp = &mut block.warps[at.warp];
+        let warp = &mut cluster.warps[at.warp];
         warp.write(self.destination, at.mask, &values);
         if self.complement.is_some() {
             warp.write(self.complement, at.mask, &std::array::from_fn(second));
@@ -189,41 +189,41 @@ pub fn end() -> Action {
     Action::Control(control::Jump::Return)
 }
 
-pub fn execute(block: &mut Block, at: At, action: &Action) -> Next {
+pub fn execute(cluster: &mut Cluster, at: At, action: &Action) -> Next {
     match action {
         Action::Nothing => Next::Following,
         Action::Compute(compute) => {
-            compute.execute(block, at);
+            compute.execute(cluster, at);
             Next::Following
         }
-        Action::Extended(extended) => extended::execute(block, at, extended),
-        Action::Movement(transfer) => movement::execute(block, at, transfer),
-        Action::Atomic(update) => atomic::execute(block, at, update),
-        Action::ProxyFence(between) => fence::execute_between(block, at, between),
-        Action::Fence(semantics) => fence::execute(block, at, *semantics),
-        Action::Warp(exchange) => warp::execute(block, at, exchange),
-        Action::Matrix(tiles) => matrix::execute(block, at, tiles),
-        Action::Product(product) => product.execute(block, at),
-        Action::Fragment(transfer) => transfer.execute(block, at),
-        Action::Copy(copying) => async_copy::execute(block, at, copying),
-        Action::Barrier(meeting) => barrier::execute(block, at, meeting),
-        Action::ClusterBarrier(meeting) => barrier::execute_in_cluster(block, at, *meeting),
-        Action::Phase(meeting) => mbarrier::execute(block, at, meeting),
-        Action::PendingCount { destination, state } => mbarrier::count_pending(block, at, *destination, *state),
-        Action::Wgmma(request) => wgmma::execute(block, at, request),
-        Action::Bulk(bulk) => bulk_copy::execute(block, at, bulk),
-        Action::TensorMap(rewrite) => tensor_map::execute(block, at, rewrite),
-        Action::Control(jump) => control::execute(block, at, jump),
+        Action::Extended(extended) => extended::execute(cluster, at, extended),
+        Action::Movement(transfer) => movement::execute(cluster, at, transfer),
+        Action::Atomic(update) => atomic::execute(cluster, at, update),
+        Action::ProxyFence(between) => fence::execute_between(cluster, at, between),
+        Action::Fence(semantics) => fence::execute(cluster, at, *semantics),
+        Action::Warp(exchange) => warp::execute(cluster, at, exchange),
+        Action::Matrix(tiles) => matrix::execute(cluster, at, tiles),
+        Action::Product(product) => product.execute(cluster, at),
+        Action::Fragment(transfer) => transfer.execute(cluster, at),
+        Action::Copy(copying) => async_copy::execute(cluster, at, copying),
+        Action::Barrier(meeting) => barrier::execute(cluster, at, meeting),
+        Action::ClusterBarrier(meeting) => barrier::execute_in_cluster(cluster, at, *meeting),
+        Action::Phase(meeting) => mbarrier::execute(cluster, at, meeting),
+        Action::PendingCount { destination, state } => mbarrier::count_pending(cluster, at, *destination, *state),
+        Action::Wgmma(request) => wgmma::execute(cluster, at, request),
+        Action::Bulk(bulk) => bulk_copy::execute(cluster, at, bulk),
+        Action::TensorMap(rewrite) => tensor_map::execute(cluster, at, rewrite),
+        Action::Control(jump) => control::execute(cluster, at, jump),
     }
 }
 
 /// Does what the whole warp does at once, when all its lanes are here.
-fn together(block: &mut Block, at: At, effect: impl FnOnce(&mut Block, At)) -> Next {
+fn together(cluster: &mut Cluster, at: At, effect: impl FnOnce(&mut Cluster, At)) -> Next {
     if at.mask == 0 {
         return Next::Following;
     }
-    let Some(mask) = block.gather(at, u32::MAX) else { return Next::Done };
-    effect(block, At { mask, ..at });
-    block.warps[at.warp].disperse(at.statement, u32::MAX);
+    let Some(mask) = cluster.gather(at, u32::MAX) else { return Next::Done };
+    effect(cluster, At { mask, ..at });
+    cluster.warps[at.warp].disperse(at.statement, u32::MAX);
     Next::Done
 }

@@ -3,7 +3,7 @@
 use super::access::{Access, Accessed};
 use super::{Action, At, Lanewise, Next, fence};
 use crate::happens_before::{Kind, Semantics, Space as Watched};
-use crate::machine::{AddressSource, Block, Decoder, Source, Values, Why, lanes, truncate};
+use crate::machine::{AddressSource, Cluster, Decoder, Source, Values, Why, lanes, truncate};
 use crate::memory::{LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, SharedMemory};
 use crate::simd::Kernel;
 use ptx::forms::Movement;
@@ -310,61 +310,61 @@ fn decode_store(instruction: &Instruction, decoder: &Decoder, kind: Kind) -> Res
     })
 }
 
-pub fn execute(block: &mut Block, at: At, transfer: &Transfer) -> Next {
+pub fn execute(cluster: &mut Cluster, at: At, transfer: &Transfer) -> Next {
     match transfer {
         Transfer::Load { access, semantics, address, destinations, element } => {
-            load(block, at, (access, *semantics), address, destinations, *element);
+            load(cluster, at, (access, *semantics), address, destinations, *element);
         }
         Transfer::Store { access, semantics, address, sources, element } => {
-            store(block, at, (access, *semantics), address, sources, *element);
+            store(cluster, at, (access, *semantics), address, sources, *element);
         }
         Transfer::Pack { .. } | Transfer::Unpack { .. } | Transfer::Shift { .. } => {
-            let results = transfer.moved(&|source| block.read(at.warp, *source));
-            let warp = &mut block.warps[at.warp];
+            let results = transfer.moved(&|source| cluster.read(at.warp, *source));
+            let warp = &mut cluster.warps[at.warp];
             results.iter().for_each(|(destination, values)| warp.write(*destination, at.mask, values));
         }
-        Transfer::Ask { destination, source, space, cluster } => {
-            let own = |address: u64| *cluster || block.is_own(at.warp, address);
-            let holds = |address: u64| block.space_of(address) == *space && (*space != Space::Shared || own(address));
-            let values = block.read(at.warp, *source).map(|address| u64::from(holds(address)));
-            block.warps[at.warp].write(*destination, at.mask, &values);
+        Transfer::Ask { destination, source, space, cluster: whole } => {
+            let own = |address: u64| *whole || cluster.is_own(at.warp, address);
+            let holds = |address: u64| cluster.space_of(address) == *space && (*space != Space::Shared || own(address));
+            let values = cluster.read(at.warp, *source).map(|address| u64::from(holds(address)));
+            cluster.warps[at.warp].write(*destination, at.mask, &values);
         }
         Transfer::Map { destination, address, rank, window } => {
-            let (addresses, ranks) = (block.addresses(at.warp, address), block.read(at.warp, *rank));
+            let (addresses, ranks) = (cluster.addresses(at.warp, address), cluster.read(at.warp, *rank));
             let map = |lane: usize| {
-                let (_, offset) = block.cluster_place(at.warp, addresses[lane].wrapping_sub(*window));
+                let (_, offset) = cluster.cluster_place(at.warp, addresses[lane].wrapping_sub(*window));
                 window + SharedMemory::mapped(ranks[lane] & 0xf, offset)
             };
             let values = std::array::from_fn(map);
-            block.warps[at.warp].write(*destination, at.mask, &values);
+            cluster.warps[at.warp].write(*destination, at.mask, &values);
         }
         Transfer::Rank { destination, address, window } => {
-            let rank = |address: u64| block.cluster_place(at.warp, address.wrapping_sub(*window)).0 as u64;
-            let values = block.addresses(at.warp, address).map(rank);
-            block.warps[at.warp].write(*destination, at.mask, &values);
+            let rank = |address: u64| cluster.cluster_place(at.warp, address.wrapping_sub(*window)).0 as u64;
+            let values = cluster.addresses(at.warp, address).map(rank);
+            cluster.warps[at.warp].write(*destination, at.mask, &values);
         }
     }
     Next::Following
 }
 
 fn load(
-    block: &mut Block,
+    cluster: &mut Cluster,
     at: At,
     (access, semantics): (&Access, Semantics),
     address: &AddressSource,
     destinations: &[Option<RegisterId>],
     element: Element,
 ) {
-    let addresses = block.addresses(at.warp, address);
-    let accessed = block.ordered_access(at, access, semantics, &addresses);
+    let addresses = cluster.addresses(at.warp, address);
+    let accessed = cluster.ordered_access(at, access, semantics, &addresses);
     let bytes = element.ty.bytes() as usize;
     for (index, destination) in destinations.iter().enumerate() {
         let mut values = [0; 32];
         for lane in lanes(at.mask) {
-            let value = block.fetch(accessed[lane], index * bytes, bytes);
+            let value = cluster.fetch(accessed[lane], index * bytes, bytes);
             values[lane] = widen(value, element);
         }
-        block.warps[at.warp].write(*destination, at.mask, &values);
+        cluster.warps[at.warp].write(*destination, at.mask, &values);
     }
 }
 
@@ -376,20 +376,20 @@ fn widen(value: u64, element: Element) -> u64 {
 }
 
 fn store(
-    block: &mut Block,
+    cluster: &mut Cluster,
     at: At,
     (access, semantics): (&Access, Semantics),
     address: &AddressSource,
     sources: &[Source],
     element: Element,
 ) {
-    let addresses = block.addresses(at.warp, address);
-    let accessed = block.ordered_access(at, access, semantics, &addresses);
+    let addresses = cluster.addresses(at.warp, address);
+    let accessed = cluster.ordered_access(at, access, semantics, &addresses);
     let bytes = element.ty.bytes() as usize;
     for (index, source) in sources.iter().enumerate() {
-        let values = block.read(at.warp, *source);
+        let values = cluster.read(at.warp, *source);
         for lane in lanes(at.mask).filter(|lane| accessed[*lane] != Accessed::Nothing) {
-            block.put(accessed[lane], index * bytes, bytes, values[lane]);
+            cluster.put(accessed[lane], index * bytes, bytes, values[lane]);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::layout::{Layout, Order};
 use super::{At, Next};
-use crate::machine::{Block, Decoder, Source, Why};
+use crate::machine::{Cluster, Decoder, Source, Why};
 use crate::numerics::convert::{f16_to_f32, f32_to_f16};
 use crate::numerics::format::{Format, Rounding};
 use crate::numerics::fragment::{Precision, Register, with_multiplier};
@@ -108,39 +108,40 @@ impl Product {
         Ok(Product { work, shape, destinations: decoder.destinations(&instruction.operands[0])?, sources, layouts })
     }
 
-    pub fn execute(&self, block: &mut Block, at: At) -> Next {
-        super::together(block, at, |block, at| self.multiply(block, at))
+    pub fn execute(&self, cluster: &mut Cluster, at: At) -> Next {
+        super::together(cluster, at, |cluster, at| self.multiply(cluster, at))
     }
 
-    fn multiply(&self, block: &mut Block, at: At) {
+    fn multiply(&self, cluster: &mut Cluster, at: At) {
         match self.work {
             Work::Double(rounding) => {
-                let [a, b, mut c] = [0, 1, 2].map(|operand| self.collect(block, at, operand, |bits| bits));
+                let [a, b, mut c] = [0, 1, 2].map(|operand| self.collect(cluster, at, operand, |bits| bits));
                 multiply_double(rounding, self.shape, &a, &b, &mut c);
-                self.write(block, at, &c);
+                self.write(cluster, at, &c);
             }
             Work::Single { arithmetic: Arithmetic::Fused(rule), widen: false, narrow: false } => {
-                self.multiply_fragments(block, at, &rule);
+                self.multiply_fragments(cluster, at, &rule);
             }
             Work::Single { arithmetic, widen, narrow } => {
-                let [a, b] = [0, 1].map(|operand| self.collect(block, at, operand, |bits| bits as u32));
+                let [a, b] = [0, 1].map(|operand| self.collect(cluster, at, operand, |bits| bits as u32));
                 let wide = |bits: u64| if widen { f16_to_f32(bits as u16) } else { bits as u32 };
-                let mut c = self.collect(block, at, 2, wide);
+                let mut c = self.collect(cluster, at, 2, wide);
                 self.multiply_each(arithmetic, &a, &b, &mut c);
                 if narrow {
                     c.iter_mut().for_each(|value| *value = u32::from(f32_to_f16(*value, Rounding::Nearest)));
                 }
-                self.write(block, at, &c);
+                self.write(cluster, at, &c);
             }
         }
     }
 
     /// Straight from register to register: fragments are made of core matrices, and lie as the multiplier has them.
-    fn multiply_fragments(&self, block: &mut Block, at: At, rule: &Rule) {
+    fn multiply_fragments(&self, cluster: &mut Cluster, at: At, rule: &Rule) {
         // A product of 8x32 lies in registers as the transposed one does.
         let transposed = self.shape.rows < self.shape.columns;
-        let [left, right] = if transposed { [1, 0] } else { [0, 1] }.map(|operand| self.registers(block, at, operand));
-        let (sides, accumulators) = ([self.shape.rows, self.shape.columns], self.registers(block, at, 2));
+        let [left, right] =
+            if transposed { [1, 0] } else { [0, 1] }.map(|operand| self.registers(cluster, at, operand));
+        let (sides, accumulators) = ([self.shape.rows, self.shape.columns], self.registers(cluster, at, 2));
         let (tiles, groups) = (sides.into_iter().max().unwrap_or(0) / 16, sides.into_iter().min().unwrap_or(0) / 8);
         let mut results = Vec::with_capacity(self.destinations.len());
         with_multiplier(Precision::default(), |multiplier| {
@@ -156,20 +157,26 @@ impl Product {
         for (register, destination) in self.destinations.iter().enumerate() {
             if let Some(destination) = destination {
                 let words = &results[register % results.len()];
-                block.warps[at.warp].registers.write_words(*destination, at.mask, words);
+                cluster.warps[at.warp].registers.write_words(*destination, at.mask, words);
             }
         }
     }
 
     /// Those of A, B or C that differ.
-    fn registers(&self, block: &Block, at: At, operand: usize) -> Vec<Register> {
+    fn registers(&self, cluster: &Cluster, at: At, operand: usize) -> Vec<Register> {
         let sources = &self.sources[operand][..self.layouts[operand].registers()];
-        sources.iter().map(|source| block.read_words(at.warp, *source)).collect()
+        sources.iter().map(|source| cluster.read_words(at.warp, *source)).collect()
     }
 
     /// A, B or C.
-    fn collect<T: Copy + Default>(&self, block: &Block, at: At, operand: usize, element: impl Fn(u64) -> T) -> Vec<T> {
-        let read = |register: usize| block.read(at.warp, self.sources[operand][register]);
+    fn collect<T: Copy + Default>(
+        &self,
+        cluster: &Cluster,
+        at: At,
+        operand: usize,
+        element: impl Fn(u64) -> T,
+    ) -> Vec<T> {
+        let read = |register: usize| cluster.read(at.warp, self.sources[operand][register]);
         self.layouts[operand].collect(read, element)
     }
 
@@ -182,9 +189,9 @@ impl Product {
         }
     }
 
-    fn write<T: Copy + Into<u64>>(&self, block: &mut Block, at: At, matrix: &[T]) {
+    fn write<T: Copy + Into<u64>>(&self, cluster: &mut Cluster, at: At, matrix: &[T]) {
         for (register, destination) in self.destinations.iter().enumerate() {
-            block.warps[at.warp].write(*destination, at.mask, &self.layouts[3].spread(matrix, register));
+            cluster.warps[at.warp].write(*destination, at.mask, &self.layouts[3].spread(matrix, register));
         }
     }
 }

@@ -4,7 +4,7 @@ use super::access::Access;
 use super::{Action, At, Next};
 use crate::async_engines::tensor_map::{BYTES, Field, replace};
 use crate::happens_before::Kind;
-use crate::machine::{AddressSource, Block, Decoder, Source, Why, lanes};
+use crate::machine::{AddressSource, Cluster, Decoder, Source, Why, lanes};
 use ptx::forms::TensorMap as Op;
 use ptx::{Immediate, Instruction, Operand, Space, Type};
 
@@ -59,32 +59,32 @@ fn dimension(operand: &Operand) -> Result<usize, Why> {
     }
 }
 
-pub fn execute(block: &mut Block, at: At, rewrite: &Rewrite) -> Next {
+pub fn execute(cluster: &mut Cluster, at: At, rewrite: &Rewrite) -> Next {
     let access = |space, kind| Access { space, kind, bytes: BYTES as u32 };
     match rewrite {
         _ if at.mask == 0 => {}
         Rewrite::Replace { space, address, field, value } => {
-            let (addresses, values) = (block.addresses(at.warp, address), block.read(at.warp, *value));
-            let accessed = block.access(at, &access(*space, Kind::Write), &addresses);
+            let (addresses, values) = (cluster.addresses(at.warp, address), cluster.read(at.warp, *value));
+            let accessed = cluster.access(at, &access(*space, Kind::Write), &addresses);
             for lane in lanes(at.mask) {
-                let mut object = std::array::from_fn(|byte| block.fetch(accessed[lane], byte, 1) as u8);
+                let mut object = std::array::from_fn(|byte| cluster.fetch(accessed[lane], byte, 1) as u8);
                 replace(&mut object, *field, values[lane]);
-                object.iter().enumerate().for_each(|(byte, new)| block.put(accessed[lane], byte, 1, (*new).into()));
+                object.iter().enumerate().for_each(|(byte, new)| cluster.put(accessed[lane], byte, 1, (*new).into()));
             }
         }
         Rewrite::Publish { to, from } => {
             // All lanes name the same map: one of them stands for the warp.
             let one = At { mask: 1 << at.mask.trailing_zeros(), ..at };
-            let [to, from] = [to, from].map(|address| block.addresses(at.warp, address));
-            let sources = block.access(one, &access(Some(Space::Shared), Kind::Read), &from);
-            let targets = block.access(one, &access(Some(Space::Global), Kind::Write), &to);
+            let [to, from] = [to, from].map(|address| cluster.addresses(at.warp, address));
+            let sources = cluster.access(one, &access(Some(Space::Shared), Kind::Read), &from);
+            let targets = cluster.access(one, &access(Some(Space::Global), Kind::Write), &to);
             for lane in lanes(one.mask) {
                 for byte in 0..BYTES {
-                    let value = block.fetch(sources[lane], byte, 1);
-                    block.put(targets[lane], byte, 1, value);
+                    let value = cluster.fetch(sources[lane], byte, 1);
+                    cluster.put(targets[lane], byte, 1, value);
                 }
             }
-            block.detector.fence_tensormap_release(at.lanes());
+            cluster.detector.fence_tensormap_release(at.lanes());
         }
     }
     Next::Following

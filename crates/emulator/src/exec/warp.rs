@@ -2,7 +2,7 @@
 
 use super::{At, Next};
 use crate::happens_before::{Lanes, Site};
-use crate::machine::{Block, Decoder, Source, Values, Why, lanes};
+use crate::machine::{Cluster, Decoder, Source, Values, Why, lanes};
 use crate::simd::Permutation;
 use ptx::forms::Warp;
 use ptx::{Instruction, Operand, RegisterId, Type};
@@ -89,23 +89,23 @@ pub fn decode(op: Warp, instruction: &Instruction, decoder: &Decoder) -> Result<
     Ok(Exchange { kind, destination, in_range, members: sources.pop(), sources })
 }
 
-pub fn execute(block: &mut Block, at: At, exchange: &Exchange) -> Next {
+pub fn execute(cluster: &mut Cluster, at: At, exchange: &Exchange) -> Next {
     let Some(members) = exchange.members else {
-        block.warps[at.warp].write(exchange.destination, at.mask, &[u64::from(at.mask); 32]);
+        cluster.warps[at.warp].write(exchange.destination, at.mask, &[u64::from(at.mask); 32]);
         return Next::Following;
     };
     if at.mask == 0 {
         return Next::Following;
     }
-    let members = block.read(at.warp, members);
-    if let Some(groups) = groups_of_one_instruction(&members, at.mask, block.warps[at.warp].live) {
-        groups.into_iter().for_each(|mask| exchange.perform(block, at, mask));
+    let members = cluster.read(at.warp, members);
+    if let Some(groups) = groups_of_one_instruction(&members, at.mask, cluster.warps[at.warp].live) {
+        groups.into_iter().for_each(|mask| exchange.perform(cluster, at, mask));
         return Next::Following;
     }
     let members = members[at.mask.trailing_zeros() as usize] as u32;
-    let Some(mask) = block.gather(at, members) else { return Next::Done };
-    exchange.perform(block, at, mask);
-    block.warps[at.warp].disperse(at.statement, members);
+    let Some(mask) = cluster.gather(at, members) else { return Next::Done };
+    exchange.perform(cluster, at, mask);
+    cluster.warps[at.warp].disperse(at.statement, members);
     Next::Done
 }
 
@@ -133,10 +133,10 @@ impl Exchange {
     }
 
     /// All lanes of `mask` are here.
-    fn perform(&self, block: &mut Block, at: At, mask: u32) {
-        let operands: Vec<Values> = self.sources.iter().map(|source| block.read(at.warp, *source)).collect();
+    fn perform(&self, cluster: &mut Cluster, at: At, mask: u32) {
+        let operands: Vec<Values> = self.sources.iter().map(|source| cluster.read(at.warp, *source)).collect();
         let ballot = || lanes(mask).filter(|lane| operands[0][*lane] & 1 == 1).fold(0u32, |m, lane| m | 1 << lane);
-        let warp = &mut block.warps[at.warp];
+        let warp = &mut cluster.warps[at.warp];
         match self.kind {
             Kind::Shuffle(mode) => {
                 let from: [(usize, bool); 32] =
@@ -177,7 +177,7 @@ impl Exchange {
             }
             Kind::ActiveMask => {}
             Kind::Synchronise => {
-                block.detector.warp_sync(Lanes { warp: at.warp as u32, mask }, Site(at.statement));
+                cluster.detector.warp_sync(Lanes { warp: at.warp as u32, mask }, Site(at.statement));
             }
         }
     }

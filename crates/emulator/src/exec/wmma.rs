@@ -5,7 +5,7 @@ use super::layout::Layout;
 use super::product::{Product, Work, integers, orders, shape};
 use super::{Action, At, Next, together};
 use crate::happens_before::Kind;
-use crate::machine::{AddressSource, Block, Decoder, Source, Values, Why};
+use crate::machine::{AddressSource, Cluster, Decoder, Source, Values, Why};
 use crate::numerics::format::Rounding;
 use crate::numerics::product::Arithmetic;
 use crate::numerics::tensor_core::Rule;
@@ -143,41 +143,41 @@ impl Transfer {
         Ok(Action::Fragment(Box::new(transfer)))
     }
 
-    pub fn execute(&self, block: &mut Block, at: At) -> Next {
-        together(block, at, |block, at| match &self.registers {
-            Registers::Load(destinations) => self.fill(block, at, destinations),
-            Registers::Store(sources) => self.empty(block, at, sources),
+    pub fn execute(&self, cluster: &mut Cluster, at: At) -> Next {
+        together(cluster, at, |cluster, at| match &self.registers {
+            Registers::Load(destinations) => self.fill(cluster, at, destinations),
+            Registers::Store(sources) => self.empty(cluster, at, sources),
         })
     }
 
-    fn fill(&self, block: &mut Block, at: At, destinations: &[Option<RegisterId>]) {
-        let bases = self.bases(block, at);
+    fn fill(&self, cluster: &mut Cluster, at: At, destinations: &[Option<RegisterId>]) {
+        let bases = self.bases(cluster, at);
         let mut loaded: Vec<Values> = vec![];
         for register in 0..self.layout.registers() {
             let mut values = [0; 32];
             for (first, count) in self.runs(register) {
                 let access = self.access(Kind::Read, count);
-                let places = block.access(at, &access, &self.addresses(&bases, register, first));
+                let places = cluster.access(at, &access, &self.addresses(&bases, register, first));
                 for (value, place) in values.iter_mut().zip(places) {
-                    *value |= block.fetch(place, 0, access.bytes as usize) << (first * self.layout.bits as usize);
+                    *value |= cluster.fetch(place, 0, access.bytes as usize) << (first * self.layout.bits as usize);
                 }
             }
             loaded.push(values);
         }
         for (destination, values) in destinations.iter().zip(loaded.iter().cycle()) {
-            block.warps[at.warp].write(*destination, at.mask, values);
+            cluster.warps[at.warp].write(*destination, at.mask, values);
         }
     }
 
-    fn empty(&self, block: &mut Block, at: At, sources: &[Source]) {
-        let bases = self.bases(block, at);
+    fn empty(&self, cluster: &mut Cluster, at: At, sources: &[Source]) {
+        let bases = self.bases(cluster, at);
         for (register, source) in sources.iter().enumerate() {
-            let values = block.read(at.warp, *source);
+            let values = cluster.read(at.warp, *source);
             for (first, count) in self.runs(register) {
                 let access = self.access(Kind::Write, count);
-                let places = block.access(at, &access, &self.addresses(&bases, register, first));
+                let places = cluster.access(at, &access, &self.addresses(&bases, register, first));
                 for (value, place) in values.iter().zip(places) {
-                    block.put(place, 0, access.bytes as usize, value >> (first * self.layout.bits as usize));
+                    cluster.put(place, 0, access.bytes as usize, value >> (first * self.layout.bits as usize));
                 }
             }
         }
@@ -200,8 +200,8 @@ impl Transfer {
     }
 
     /// Address and stride of every lane.
-    fn bases(&self, block: &Block, at: At) -> [Values; 2] {
-        [block.addresses(at.warp, &self.address), block.read(at.warp, self.stride)]
+    fn bases(&self, cluster: &Cluster, at: At) -> [Values; 2] {
+        [cluster.addresses(at.warp, &self.address), cluster.read(at.warp, self.stride)]
     }
 
     fn addresses(&self, [bases, strides]: &[Values; 2], register: usize, part: usize) -> Values {

@@ -133,7 +133,7 @@ impl Detector {
 /// The proxy fence that makes threads' accesses at an address fit for the async proxy.
 pub fn needed(space: Space, address: u64) -> Cover {
     match space {
-        Space::Shared => Cover::Block(block_of(address)),
+        Space::Shared => Cover::Cluster(block_of(address)),
         Space::Global => Cover::Global,
     }
 }

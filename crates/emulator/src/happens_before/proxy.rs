@@ -59,7 +59,7 @@ impl Detector {
         let block = self.warps[at.warp as usize].block;
         match which {
             ProxyFence::All => self.proxy_fence(at, &[Cover::Shared, Cover::Global]),
-            ProxyFence::SharedBlock if !alone => self.proxy_fence(at, &[Cover::Block(block)]),
+            ProxyFence::SharedBlock if !alone => self.proxy_fence(at, &[Cover::Cluster(block)]),
             ProxyFence::SharedBlock | ProxyFence::SharedCluster => self.proxy_fence(at, &[Cover::Shared]),
             ProxyFence::Global => self.proxy_fence(at, &[Cover::Global]),
         }

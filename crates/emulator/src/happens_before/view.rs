@@ -15,7 +15,7 @@ pub enum Cover {
     /// The shared memory of every block of the cluster.
     Shared,
     /// The shared memory of one block.
-    Block(u32),
+    Cluster(u32),
     Global,
     /// Writes that were released to the tensormap proxy.
     TensorMap,
@@ -28,7 +28,7 @@ impl Cover {
     fn index(self) -> usize {
         match self {
             Cover::Shared => 0,
-            Cover::Block(_) => 1,
+            Cover::Cluster(_) => 1,
             Cover::Global => 2,
             Cover::TensorMap => 3,
         }
@@ -36,7 +36,7 @@ impl Cover {
 
     /// Does a fence with this cover serve an access that needs `needed`? Needs name one block, never all.
     fn serves(self, needed: Cover) -> bool {
-        self == needed || self == Cover::Shared && matches!(needed, Cover::Block(_))
+        self == needed || self == Cover::Shared && matches!(needed, Cover::Cluster(_))
     }
 }
 
@@ -118,7 +118,7 @@ impl View {
         if !own.has_fenced {
             return;
         }
-        for cover in [Cover::Shared, Cover::Block(block), Cover::Global, Cover::TensorMap] {
+        for cover in [Cover::Shared, Cover::Cluster(block), Cover::Global, Cover::TensorMap] {
             for (row, time) in own.fenced[cover.index()].iter().enumerate().filter(|(_, time)| **time != 0) {
                 self.cover(cover).raise(first_row + row as Row, mask, *time);
             }
@@ -145,8 +145,8 @@ impl Own {
     pub fn fenced_time(&self, row: usize, needed: Cover, block: u32) -> u32 {
         let everywhere = self.fenced[Cover::Shared.index()][row];
         match needed {
-            Cover::Block(other) if other != block => everywhere,
-            Cover::Block(_) => everywhere.max(self.fenced[needed.index()][row]),
+            Cover::Cluster(other) if other != block => everywhere,
+            Cover::Cluster(_) => everywhere.max(self.fenced[needed.index()][row]),
             _ => self.fenced[needed.index()][row],
         }
     }

@@ -1,6 +1,6 @@
 //! What completes later: the phases of mbarriers, and operations in flight.
 
-use super::{Block, State};
+use super::{Cluster, State};
 use crate::async_engines::{Effect, Mbarrier, Number, Operation, Piece, Spot, Transfer};
 use crate::checks;
 use crate::exec::{Accessed, At, watched_shared};
@@ -9,7 +9,7 @@ use crate::exec::{Accessed, At, watched_shared};
 /// that look a few times and then do without are no deadlock.
 const PATIENCE: u32 = 100;
 
-impl Block<'_, '_> {
+impl Cluster<'_, '_> {
     /// `mbarrier.init` by a lane.
     pub fn start_phases(&mut self, by: (At, usize), spot: Spot, count: u32) {
         // Initialising what nobody has used yet once more does no harm, and Triton does it.

@@ -1,7 +1,7 @@
 //! A launch: every cluster of the grid, on all cores where they know nothing of each other, else in turns.
 
-use super::block::Resident;
-use super::{Block, Program, Warp};
+use super::cluster::Block;
+use super::{Cluster, Program, Warp};
 use crate::async_engines::{Copies, Products};
 use crate::checks;
 use crate::finding::Findings;
@@ -132,7 +132,8 @@ impl Grid<'_> {
             }
             let mut staying = Vec::new();
             let alone = resident.len() == 1 && waiting.is_empty();
-            for mut cluster in std::mem::take(&mut resident) {
+            let mut round = std::mem::take(&mut resident).into_iter();
+            while let Some(mut cluster) = round.next() {
                 cluster.global = std::mem::take(global);
                 let turn = if alone { left } else { TURN.min(left) };
                 let (executed, goes_on) = cluster.advance(self.program, turn, left, whole);
@@ -147,7 +148,13 @@ impl Grid<'_> {
                 findings.absorb(ended.findings);
                 record(&mut timeline, ended.trace);
                 if ended.stopped {
-                    staying.into_iter().for_each(|other: Block| findings.absorb(other.findings));
+                    // Nothing runs any more; what the others did until now counts.
+                    for mut other in staying.into_iter().chain(round) {
+                        (other.global, other.stopped) = (std::mem::take(global), true);
+                        let ended = self.end(other, 0);
+                        *global = ended.global;
+                        findings.absorb(ended.findings);
+                    }
                     return whole - left;
                 }
             }
@@ -162,11 +169,11 @@ impl Grid<'_> {
         global: GlobalMemory,
         findings: Findings<'k>,
         timeline: Option<&Timeline>,
-    ) -> Block<'s, 'k> {
-        let blocks: Vec<Resident> = self.shape.members(number).map(|index| resident(index, self.shared)).collect();
+    ) -> Cluster<'s, 'k> {
+        let blocks: Vec<Block> = self.shape.members(number).map(|index| block(index, self.shared)).collect();
         let masks = self.shape.masks(blocks.len());
         let trace = timeline.and_then(|timeline| timeline.recorder(number, blocks.len(), masks.len()));
-        Block {
+        Cluster {
             shape: self.shape,
             number,
             global,
@@ -193,7 +200,7 @@ impl Grid<'_> {
     }
 
     /// What is left to say when all threads of a cluster have exited, or nobody can go on.
-    fn end<'k>(&self, mut cluster: Block<'_, 'k>, executed: u64) -> Ended<'k> {
+    fn end<'k>(&self, mut cluster: Cluster<'_, 'k>, executed: u64) -> Ended<'k> {
         checks::report_faults(&mut cluster);
         if !cluster.stopped {
             checks::async_leak::report(&mut cluster);
@@ -212,8 +219,8 @@ fn record(timeline: &mut Option<&mut Timeline>, trace: Option<(Box<Recorder>, Ve
     }
 }
 
-fn resident(index: [u32; 3], shared: &SharedMemory) -> Resident {
-    Resident { index, shared: shared.clone(), barriers: BTreeMap::new() }
+fn block(index: [u32; 3], shared: &SharedMemory) -> Block {
+    Block { index, shared: shared.clone(), barriers: BTreeMap::new() }
 }
 
 fn warps(masks: &[u32], program: &Program) -> Vec<Warp> {

@@ -1,6 +1,6 @@
 //! Where warps wait for each other: the barriers of a block, and the one of a cluster.
 
-use super::{Block, State};
+use super::{Cluster, State};
 use crate::checks::barrier::BARRIERS;
 use crate::exec::{self, At, Ballot, Next};
 use crate::happens_before::{Lanes, Semantics, Site};
@@ -54,7 +54,7 @@ fn watched(rank: usize, id: u32) -> u32 {
     rank as u32 * BARRIERS + id
 }
 
-impl Block<'_, '_> {
+impl Cluster<'_, '_> {
     /// Lanes come to barrier `id` of their block.
     pub fn meet(&mut self, at: At, id: u32, threads: Option<u32>, waits: bool) -> Next {
         let (who, rank) = (Lanes { warp: at.warp as u32, mask: at.mask }, self.rank(at.warp));

@@ -1,8 +1,8 @@
 //! The machine: a grid of clusters, clusters of blocks, blocks of warps, warps of 32 lanes with control flow of their own.
 
 mod asynchrony;
-mod block;
 mod call;
+mod cluster;
 mod flow;
 mod grid;
 mod isolation;
@@ -12,8 +12,8 @@ mod registers;
 mod special;
 mod warp;
 
-pub use block::Block;
 pub use call::{CallSite, Slot, defined};
+pub use cluster::Cluster;
 pub use grid::{Grid, LaunchShape};
 pub use program::{AddressSource, Decoder, Program, Source, Step, Unsupported, Why, constant, truncate};
 pub use registers::{Chunk, Fixed, Layout, Place, Registers};

@@ -1,11 +1,11 @@
 //! Special registers: who a thread is, and where.
 
-use super::Block;
+use super::Cluster;
 
 /// Multiprocessors of an H200, over which blocks are spread in turn.
 const PROCESSORS: u32 = 132;
 
-impl Block<'_, '_> {
+impl Cluster<'_, '_> {
     pub fn special(&self, name: &str, warp: usize, lane: usize) -> u64 {
         let thread = (self.warp_in_block(warp) * 32 + lane) as u32;
         let [x, y, _] = self.shape.block;

@@ -3,11 +3,11 @@
 use super::recorder::{Recorder, Run, Slice, Time, Track};
 use crate::async_engines::{Number, Operation, Spot, Transfer};
 use crate::exec::{Accessed, At};
-use crate::machine::{Block, State, describe_lanes};
+use crate::machine::{Cluster, State, describe_lanes};
 
-impl Block<'_, '_> {
+impl Cluster<'_, '_> {
     /// Nothing happens unless this cluster is traced.
-    fn traced(&mut self, record: impl FnOnce(&Block, &mut Recorder, Time)) {
+    fn traced(&mut self, record: impl FnOnce(&Cluster, &mut Recorder, Time)) {
         if let Some(mut trace) = self.trace.take() {
             let now = self.warps.iter().map(|warp| warp.steps).sum::<Time>() + trace.ticks;
             record(self, &mut trace, now);
@@ -17,12 +17,12 @@ impl Block<'_, '_> {
 
     /// A fragment's turn begins.
     pub fn trace_turn(&mut self, warp: usize, fragment: usize) {
-        self.traced(|block, trace, now| {
+        self.traced(|cluster, trace, now| {
             trace.running = Some(warp);
             let wait = trace.courses[warp].wait.take();
             wait.into_iter().for_each(|wait| trace.close(wait, now));
             if trace.courses[warp].run.is_none() {
-                let (first, steps) = (block.warps[warp].fragments[fragment].next, block.warps[warp].steps);
+                let (first, steps) = (cluster.warps[warp].fragments[fragment].next, cluster.warps[warp].steps);
                 let slice = trace.open(Slice::new(Track::Warp(warp), now, "run"));
                 trace.courses[warp].run = slice.map(|slice| Run { slice, first, steps });
             }
@@ -31,28 +31,28 @@ impl Block<'_, '_> {
 
     /// A turn has ended; the warp waits if none of its fragments can go on.
     pub fn trace_pause(&mut self, warp: usize) {
-        self.traced(|block, trace, now| {
+        self.traced(|cluster, trace, now| {
             trace.running = None;
-            if block.whereabouts(warp).any(|(_, _, state)| state == State::Ready) {
+            if cluster.whereabouts(warp).any(|(_, _, state)| state == State::Ready) {
                 return;
             }
             let waits = |(_, _, state): &(u32, u32, State)| !matches!(state, State::Joining | State::Gathering(_));
-            let waiting = block.whereabouts(warp).find(waits).or_else(|| block.whereabouts(warp).next());
+            let waiting = cluster.whereabouts(warp).find(waits).or_else(|| cluster.whereabouts(warp).next());
             let last = waiting.map_or(trace.courses[warp].exit, |(_, statement, _)| statement);
-            block.end_run(trace, warp, last, now);
+            cluster.end_run(trace, warp, last, now);
             if let Some((_, statement, state)) = waiting {
-                let slice = Slice::new(Track::Warp(warp), now, block.wait_name(state));
-                trace.courses[warp].wait = trace.open(block.located(slice, statement));
+                let slice = Slice::new(Track::Warp(warp), now, cluster.wait_name(state));
+                trace.courses[warp].wait = trace.open(cluster.located(slice, statement));
             }
         });
     }
 
     /// Warps that waited may be able to go on.
     pub fn trace_woken(&mut self) {
-        self.traced(|block, trace, now| {
+        self.traced(|cluster, trace, now| {
             let cause = trace.cause();
-            for warp in 0..block.warps.len() {
-                let goes_on = block.whereabouts(warp).any(|(_, _, state)| state == State::Ready);
+            for warp in 0..cluster.warps.len() {
+                let goes_on = cluster.whereabouts(warp).any(|(_, _, state)| state == State::Ready);
                 if let Some(wait) = trace.courses[warp].wait.take_if(|_| goes_on) {
                     trace.close(wait, now);
                     trace.connect("wakes", cause, Some(wait), now);
@@ -69,17 +69,17 @@ impl Block<'_, '_> {
 
     /// Lanes are about to exit.
     pub fn trace_exit(&mut self, warp: usize, mask: u32) {
-        self.traced(|block, trace, _| {
-            let here = block.whereabouts(warp).find(|(lanes, ..)| lanes & mask != 0);
+        self.traced(|cluster, trace, _| {
+            let here = cluster.whereabouts(warp).find(|(lanes, ..)| lanes & mask != 0);
             here.into_iter().for_each(|(_, statement, _)| trace.courses[warp].exit = statement);
         });
     }
 
     /// A bulk operation starts. Signals have no slice of their own: the copies that they wait for have.
     pub fn trace_departure(&mut self, at: At, operation: &Operation, number: Number) {
-        self.traced(|block, trace, now| {
+        self.traced(|cluster, trace, now| {
             if let Operation::Transfer(transfer) = operation {
-                let slice = trace.issue(at.warp, block.transfer_slice(at, transfer, now));
+                let slice = trace.issue(at.warp, cluster.transfer_slice(at, transfer, now));
                 trace.depart(number, slice);
             }
         });
@@ -97,11 +97,11 @@ impl Block<'_, '_> {
     /// Lanes start copies of `bytes` each; returns the number of their batch.
     pub fn trace_copies(&mut self, at: At, targets: &[Accessed; 32], bytes: u32) -> Option<u32> {
         let mut batch = None;
-        self.traced(|block, trace, now| {
-            let (lanes, to) = (at.mask.count_ones(), block.plain_place(targets[at.mask.trailing_zeros() as usize]));
-            let slice = Slice::new(Track::Copies(block.rank(at.warp)), now, format!("copy into {to}"));
-            let slice = block.located(slice, at.statement).detail("bytes", bytes * lanes).detail("to", to);
-            let slice = trace.issue(at.warp, slice.detail("warp", block.warp_in_block(at.warp)));
+        self.traced(|cluster, trace, now| {
+            let (lanes, to) = (at.mask.count_ones(), cluster.plain_place(targets[at.mask.trailing_zeros() as usize]));
+            let slice = Slice::new(Track::Copies(cluster.rank(at.warp)), now, format!("copy into {to}"));
+            let slice = cluster.located(slice, at.statement).detail("bytes", bytes * lanes).detail("to", to);
+            let slice = trace.issue(at.warp, slice.detail("warp", cluster.warp_in_block(at.warp)));
             batch = trace.start_batch(slice, lanes as usize);
         });
         batch
@@ -115,29 +115,29 @@ impl Block<'_, '_> {
 
     /// A warp issues a product, in the group that it has not committed yet.
     pub fn trace_product(&mut self, at: At, warpgroup: usize) {
-        self.traced(|block, trace, now| {
-            let shape = block.findings.text(at.statement).split(['.', ' ']).find(|word| word.starts_with("m64"));
+        self.traced(|cluster, trace, now| {
+            let shape = cluster.findings.text(at.statement).split(['.', ' ']).find(|word| word.starts_with("m64"));
             let name = format!("wgmma {}", shape.unwrap_or_default());
-            let slice = block.located(Slice::new(Track::Products(block.rank(at.warp)), now, name), at.statement);
-            let slice = slice.detail("warpgroup", block.warp_in_block(warpgroup) / 4);
-            trace.multiply((warpgroup, block.products[at.warp].committed), at.warp, slice);
+            let slice = cluster.located(Slice::new(Track::Products(cluster.rank(at.warp)), now, name), at.statement);
+            let slice = slice.detail("warpgroup", cluster.warp_in_block(warpgroup) / 4);
+            trace.multiply((warpgroup, cluster.products[at.warp].committed), at.warp, slice);
         });
     }
 
     /// A warp has waited for all but `pending` groups.
     pub fn trace_products_waited(&mut self, warp: usize, warpgroup: usize, pending: u32) {
-        self.traced(|block, trace, now| {
-            let until = block.products[warp].committed.saturating_sub(pending.into());
+        self.traced(|cluster, trace, now| {
+            let until = cluster.products[warp].committed.saturating_sub(pending.into());
             trace.wait_for_groups(warpgroup, warp, until, now);
         });
     }
 
     /// The cluster has ended.
     pub fn trace_end(&mut self) {
-        self.traced(|block, trace, now| {
-            for warp in 0..block.warps.len() {
-                let last = block.whereabouts(warp).next().map_or(trace.courses[warp].exit, |(_, next, _)| next);
-                block.end_run(trace, warp, last, now);
+        self.traced(|cluster, trace, now| {
+            for warp in 0..cluster.warps.len() {
+                let last = cluster.whereabouts(warp).next().map_or(trace.courses[warp].exit, |(_, next, _)| next);
+                cluster.end_run(trace, warp, last, now);
             }
             trace.finish(now);
         });

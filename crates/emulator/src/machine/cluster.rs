@@ -24,19 +24,19 @@ const WATCHED: u64 = 4096;
 const LONGEST_TURN: u64 = 256;
 
 /// One block of the cluster: its place in the grid, and what its threads share.
-pub struct Resident {
+pub struct Block {
     pub index: [u32; 3],
     pub shared: SharedMemory,
     pub barriers: BTreeMap<u32, Barrier>,
 }
 
-pub struct Block<'a, 'k> {
+pub struct Cluster<'a, 'k> {
     pub shape: &'a LaunchShape,
     /// The cluster's place in the launch.
     pub number: u64,
     pub global: GlobalMemory,
     /// By rank.
-    pub blocks: Vec<Resident>,
+    pub blocks: Vec<Block>,
     /// Those of the first block, then those of the second, and so on.
     pub warps: Vec<Warp>,
     pub cluster_barrier: ClusterBarrier,
@@ -67,7 +67,7 @@ pub struct Block<'a, 'k> {
     pub trace: Option<Box<Recorder>>,
 }
 
-impl Block<'_, '_> {
+impl Cluster<'_, '_> {
     /// Runs until every thread has exited; returns how many instructions the warps executed, of `budget` at most, which
     /// is what earlier clusters left of the `whole`.
     pub fn run(&mut self, program: &Program, budget: u64, whole: u64) -> u64 {
@@ -98,8 +98,14 @@ impl Block<'_, '_> {
             executed += self.run_turn(program, warp, fragment, 1);
         }
         let runs = |(warp, _): &(&usize, &(u32, u32))| self.warps[**warp].live != 0;
-        match recent.iter().find(runs).filter(|_| executed >= turn && !self.stopped) {
-            Some((warp, range)) => checks::deadlock::report_budget(self, whole, *warp, *range),
+        let late = recent.iter().find(runs).map(|(warp, range)| (*warp, *range)).or_else(|| {
+            // The budget was used up before this cluster began.
+            let (warp, fragment) = self.ready().next()?;
+            let statement = self.warps[warp].fragments[fragment].next;
+            Some((warp, (statement, statement)))
+        });
+        match late.filter(|_| executed >= turn && !self.stopped) {
+            Some((warp, range)) => checks::deadlock::report_budget(self, whole, warp, range),
             None if !self.stopped => checks::deadlock::report(self),
             None => {}
         }
@@ -263,7 +269,7 @@ impl Block<'_, '_> {
     }
 
     /// The block of a warp.
-    pub fn home(&self, warp: usize) -> &Resident {
+    pub fn home(&self, warp: usize) -> &Block {
         &self.blocks[self.rank(warp)]
     }
 
