@@ -162,6 +162,57 @@ fn an_endless_kernel_ends_at_the_budget() {
 }
 
 #[test]
+fn a_block_that_begins_without_budget_is_reported() {
+    let head = HEAD.replace("grid = [1, 1, 1]", "grid = [600, 1, 1]");
+    let alone = "ret;";
+    let talking = ".reg .b64 %p; .reg .b32 %v; ld.param.u64 %p, [p]; atom.global.add.u32 %v, [%p], 1; ret;";
+    for (body, each) in [(alone, 1), (talking, 3)] {
+        let buffer = "//@ [buffer.p]\n//@ type = \"u32\"\n//@ shape = [1]\n//@ init = \"zeros\"\n";
+        let head = head.replace(".version", "//@ args = [{ buffer = \"p\" }]\n.version");
+        let (_folder, path) = case("many.ptx", &format!("{buffer}{head}.entry k(.param .u64 p) {{ {body} }}\n"));
+        for blocks in [1, 264, 599] {
+            let output = veriflash(&["sanitize", shown(&path), "--budget", &(blocks * each).to_string()]);
+            assert_eq!(exit(&output), 1, "{}", text(&output));
+            assert!(text(&output).contains("does not end within"), "{}", text(&output));
+        }
+        let output = veriflash(&["sanitize", shown(&path), "--budget", &(600 * each).to_string()]);
+        assert_eq!(exit(&output), 0, "{}", text(&output));
+    }
+}
+
+#[test]
+fn a_trap_keeps_what_other_blocks_have_found() {
+    let buffer = "//@ [buffer.p]\n//@ type = \"u32\"\n//@ shape = [2]\n//@ init = \"zeros\"\n";
+    let head = HEAD.replace("grid = [1, 1, 1]", "grid = [2, 1, 1]");
+    let head = head.replace(".version", "//@ args = [{ buffer = \"p\" }]\n.version");
+    let body = "
+.entry k(.param .u64 p) {
+    .reg .b64 %p; .reg .b32 %block, %lane, %steps, %old; .reg .pred %first, %more;
+    .shared .align 4 .b32 word;
+    ld.param.u64 %p, [p];
+    mov.u32 %block, %ctaid.x;
+    mov.u32 %lane, %tid.x;
+    mov.u32 %steps, 0;
+    setp.eq.u32 %first, %block, 0;
+    @%first bra turn;
+    st.shared.u32 [word], %lane;
+turn:
+    add.u32 %steps, %steps, 1;
+    setp.lt.u32 %more, %steps, 3000;
+    @%more bra turn;
+    atom.global.add.u32 %old, [%p], 1;
+    @%first trap;
+    ret;
+}
+";
+    let (_folder, path) = case("trap.ptx", &format!("{buffer}{head}{body}"));
+    let output = veriflash(&["sanitize", shown(&path)]);
+    assert_eq!(exit(&output), 1, "{}", text(&output));
+    assert!(text(&output).contains("error[trap]"), "{}", text(&output));
+    assert!(text(&output).contains("error[race-warp]"), "{}", text(&output));
+}
+
+#[test]
 fn an_allocation_bomb_is_refused() {
     let bomb = format!(
         "//@ [buffer.x]\n//@ type = \"u8\"\n//@ shape = [1000000, 1000000, 1000000]\n{HEAD}.entry k() {{ ret; }}\n"

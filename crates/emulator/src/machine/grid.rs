@@ -122,8 +122,10 @@ impl Grid<'_> {
     ) -> u64 {
         let whole = self.options.instruction_budget;
         let (mut waiting, mut resident, mut left) = (0..self.shape.clusters(), Vec::new(), whole);
-        while left > 0 {
-            let room = RESIDENT - resident.len();
+        loop {
+            // One cluster more is enough to tell that the budget is used up.
+            let spent = left == 0;
+            let room = if spent { 1 } else { RESIDENT - resident.len() };
             let (around, seen) = (&*findings, timeline.as_deref());
             let arrive = |number| self.cluster(number, GlobalMemory::default(), around.empty(), seen);
             resident.extend(waiting.by_ref().take(room).map(arrive));
@@ -159,6 +161,9 @@ impl Grid<'_> {
                 }
             }
             resident = staying;
+            if spent {
+                break;
+            }
         }
         whole - left
     }
