@@ -6,6 +6,7 @@ pub mod deadlock;
 pub mod early_release;
 pub mod launch;
 pub mod mbarrier;
+pub mod misaligned;
 pub mod missing_wait;
 pub mod out_of_bounds;
 pub mod proxy_fence;
@@ -14,6 +15,7 @@ pub mod race_warp;
 pub mod tensor_map;
 pub mod trap;
 pub mod uninitialised_memory;
+pub mod wrong_space;
 
 mod order;
 mod words;
@@ -40,6 +42,7 @@ pub const ALL: &[&Check] = &[
     &early_release::CHECK,
     &launch::CHECK,
     &mbarrier::CHECK,
+    &misaligned::CHECK,
     &missing_wait::CHECK,
     &out_of_bounds::CHECK,
     &proxy_fence::CHECK,
@@ -48,6 +51,7 @@ pub const ALL: &[&Check] = &[
     &tensor_map::CHECK,
     &trap::CHECK,
     &uninitialised_memory::CHECK,
+    &wrong_space::CHECK,
 ];
 
 impl Check {

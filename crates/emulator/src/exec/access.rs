@@ -141,8 +141,9 @@ impl Cluster<'_, '_> {
         let outside =
             lanes(at.mask).filter(|lane| accessed[*lane] == Accessed::Nothing).fold(0, |m, lane| m | 1 << lane);
         if outside != 0 {
-            checks::out_of_bounds::report(self, at, access, addresses, outside);
+            checks::wrong_space::report_outside(self, at, access, addresses, outside);
         }
+        checks::misaligned::watch(self, at.among(!outside), access, addresses);
         if self.checks && matches!(access.kind, Kind::Read | Kind::StrongRead | Kind::Atomic) {
             checks::uninitialised_memory::watch(self, at, access, accessed);
         }

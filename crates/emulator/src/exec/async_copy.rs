@@ -68,6 +68,11 @@ fn start(cluster: &mut Cluster, at: At, addresses: [&AddressSource; 2], bytes: u
     let sizes: [u32; 32] = sizes.map(|size| (size as u32).min(bytes));
     let targets = cluster.copy_places(at, Space::Shared, &to, &[bytes; 32], Kind::Write);
     let sources = cluster.copy_places(at, Space::Global, &from, &sizes, Kind::Read);
+    let target = Access { space: Some(Space::Shared), kind: Kind::Write, bytes };
+    checks::misaligned::watch(cluster, at, &target, &to);
+    let source = Access { space: Some(Space::Global), kind: Kind::Read, bytes };
+    let reads = lanes(at.mask).filter(|lane| sizes[*lane] > 0).fold(0, |mask, lane| mask | 1 << lane);
+    checks::misaligned::watch(cluster, at.among(reads), &source, &from);
     if cluster.checks {
         checks::uninitialised_memory::watch_copy(cluster, at, &sources, &sizes);
         cluster.order_copy(at, &targets, &sources, bytes, &sizes);
@@ -96,7 +101,7 @@ impl Cluster<'_, '_> {
             let access = Access { space: Some(space), kind, bytes: sizes[lane] };
             places[lane] = self.locate((at.warp, lane), &access, addresses[lane]);
             if places[lane] == Accessed::Nothing {
-                checks::out_of_bounds::report(self, at, &access, addresses, 1 << lane);
+                checks::wrong_space::report_outside(self, at, &access, addresses, 1 << lane);
             }
         }
         places

@@ -198,6 +198,10 @@ impl Start {
             None => vec![home],
         };
         let cut = self.cut(cluster, at, lane, offset as u32)?;
+        if let Far::Line { .. } = self.far {
+            let [(far, near, bytes)] = cut.runs[..] else { return Ok(vec![]) };
+            checks::misaligned::watch_line(cluster, at.lane(lane), [far, near.into(), bytes.into()]);
+        }
         let map = self.watched_map(cluster, at, lane);
         let spot = |rank: usize| {
             let (own, offset) = barrier?;

@@ -121,11 +121,12 @@ pub fn execute(cluster: &mut Cluster, at: At, meeting: &Meeting) -> Next {
         spots[lane] = match cluster.locate((at.warp, lane), &access, addresses[lane]) {
             Accessed::Shared { block, offset } => Some((block, offset)),
             _ => {
-                checks::out_of_bounds::report(cluster, at, &access, &addresses, 1 << lane);
+                checks::wrong_space::report_outside(cluster, at, &access, &addresses, 1 << lane);
                 None
             }
         };
     }
+    checks::misaligned::watch(cluster, at, &access, &addresses);
     match &meeting.step {
         Step::Wait(wait) => wait.execute(cluster, at, &spots),
         step => {

@@ -138,6 +138,11 @@ impl At {
         Lanes { warp: self.warp as u32, mask: self.mask }
     }
 
+    /// Those of the lanes that `mask` names.
+    pub fn among(self, mask: u32) -> At {
+        At { mask: self.mask & mask, ..self }
+    }
+
     /// One of the lanes.
     pub fn lane(self, lane: usize) -> At {
         At { mask: 1 << lane, ..self }

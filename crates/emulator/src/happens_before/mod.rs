@@ -99,7 +99,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn writes(self) -> bool {
+    pub fn writes(self) -> bool {
         !matches!(self, Kind::Read | Kind::StrongRead)
     }
 

@@ -4,7 +4,7 @@ use super::pages::{Page, Pages};
 use launch::PAGE_BYTES;
 
 /// Where the first allocation lies; drivers hand out addresses of this kind.
-pub const GLOBAL_BASE: u64 = 0x7f52_0000_0000;
+pub const GLOBAL_BASE: u64 = 0x7f52_4a00_0000;
 /// At least this much unmapped space lies between two allocations.
 const GUARD: u64 = 1 << 20;
 /// Drivers align allocations to this (CUDA C++ Programming Guide, "Device Memory Accesses").

@@ -4,8 +4,9 @@ use super::Bytes;
 use ptx::{Function, GlobalId, LocalId, Module, Space, Symbol, Variable, VariableSize};
 use std::collections::HashMap;
 
-/// Generic addresses from here on are shared memory.
-pub const SHARED_WINDOW: u64 = 0x7f00_0000_0000;
+/// Generic addresses from here on are shared memory. As on hardware their low words are no offsets: an access that takes
+/// one for the other goes wrong.
+pub const SHARED_WINDOW: u64 = 0x7f00_4000_0000;
 const WINDOW_BYTES: u64 = 1 << 29;
 
 /// An address that `mapa` made has the block's rank, counted from one, above these bits; others mean the own block.
