@@ -36,6 +36,7 @@ pub use lower::lower;
 pub use support::{Difference, NOT_BIT_EQUAL, executes, knows_special};
 pub use wgmma::{Issued, Multiply};
 
+use crate::checks;
 use crate::happens_before::{Lanes, Semantics};
 use crate::machine::{Cluster, Decoder, Source, Values, Why};
 use ptx::{Instruction, Op, RegisterId};
@@ -222,13 +223,13 @@ pub fn execute(cluster: &mut Cluster, at: At, action: &Action) -> Next {
     }
 }
 
-/// Does what the whole warp does at once, when all its lanes are here.
+/// Does what the whole warp does at once.
 fn together(cluster: &mut Cluster, at: At, effect: impl FnOnce(&mut Cluster, At)) -> Next {
     if at.mask == 0 {
         return Next::Following;
     }
-    let Some(mask) = cluster.gather(at, u32::MAX) else { return Next::Done };
-    effect(cluster, At { mask, ..at });
-    cluster.warps[at.warp].disperse(at.statement, u32::MAX);
-    Next::Done
+    // Where lanes are missing, those that are here go on alone.
+    checks::warp_convergence::watch_whole(cluster, at);
+    effect(cluster, at);
+    Next::Following
 }

@@ -1,6 +1,7 @@
 //! Exchange between the lanes of a warp. Lanes that a mask names wait for each other.
 
 use super::{At, Next};
+use crate::checks;
 use crate::happens_before::{Lanes, Site};
 use crate::machine::{Cluster, Decoder, Source, Values, Why, lanes};
 use crate::simd::Permutation;
@@ -98,6 +99,10 @@ pub fn execute(cluster: &mut Cluster, at: At, exchange: &Exchange) -> Next {
         return Next::Following;
     }
     let members = cluster.read(at.warp, members);
+    if !checks::warp_convergence::agrees(cluster, at, &members) {
+        exchange.perform(cluster, at, at.mask);
+        return Next::Following;
+    }
     if let Some(groups) = groups_of_one_instruction(&members, at.mask, cluster.warps[at.warp].live) {
         groups.into_iter().for_each(|mask| exchange.perform(cluster, at, mask));
         return Next::Following;
@@ -142,6 +147,8 @@ impl Exchange {
                 let from: [(usize, bool); 32] =
                     std::array::from_fn(|lane| mode.source(lane, operands[1][lane] as u32, operands[2][lane] as u32));
                 let values = std::array::from_fn(|lane| operands[0][from[lane].0]);
+                checks::warp_convergence::watch_sources(cluster, at, mask, &from);
+                let warp = &mut cluster.warps[at.warp];
                 warp.write(self.destination, mask, &values);
                 warp.write(self.in_range, mask, &from.map(|(_, inside)| u64::from(inside)));
             }
