@@ -196,6 +196,11 @@ impl<'a> Findings<'a> {
         spans.map(|spans| spans.head.start).unwrap_or_default()
     }
 
+    /// The name of a register of the entry.
+    pub fn register(&self, register: ptx::RegisterId) -> String {
+        self.kernel.parsed.module.functions[self.function][register].name.clone()
+    }
+
     /// The line of a statement, for sentences that name it.
     pub fn line(&self, statement: u32) -> u32 {
         self.kernel.parsed.source.position(self.offset(statement)).line

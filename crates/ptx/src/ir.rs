@@ -239,6 +239,34 @@ pub enum Operand {
     Sink,
 }
 
+impl Operand {
+    /// The registers that it names.
+    pub fn registers(&self, found: &mut impl FnMut(RegisterId)) {
+        match self {
+            Operand::Register(id) | Operand::Not(id) => found(*id),
+            Operand::Vector(parts) | Operand::Arguments(parts) => parts.iter().for_each(|part| part.registers(found)),
+            Operand::Pair(first, second) => {
+                first.registers(found);
+                second.registers(found);
+            }
+            Operand::Address(address) => address.registers(found),
+            Operand::TensorAddress(address, parts) => {
+                address.registers(found);
+                parts.iter().for_each(|part| part.registers(found));
+            }
+            Operand::Immediate(_) | Operand::Special(_) | Operand::Symbol(_) | Operand::Label(_) | Operand::Sink => {}
+        }
+    }
+}
+
+impl Address {
+    fn registers(&self, found: &mut impl FnMut(RegisterId)) {
+        if let AddressBase::Register(id) = self.base {
+            found(id);
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Address {
     pub base: AddressBase,
@@ -369,6 +397,15 @@ impl Instruction {
     pub fn specified(&self) -> impl Iterator<Item = (&'static OperandSpec, &Operand)> {
         let specs = self.form.operands.with(&self.modifiers, self.operands.len()).unwrap_or_default();
         specs.into_iter().zip(&self.operands)
+    }
+
+    /// The registers in operands that are `wanted`, with the operand's number. An address reads its base, whatever is
+    /// done to the memory there.
+    pub fn registers(&self, wanted: fn(&OperandSpec) -> bool, mut found: impl FnMut(RegisterId, usize)) {
+        let operands = self.specified().enumerate();
+        for (index, (_, operand)) in operands.filter(|(_, (spec, _))| wanted(spec)) {
+            operand.registers(&mut |register| found(register, index));
+        }
     }
 
     /// The first type in the mnemonic.

@@ -15,6 +15,7 @@ pub mod race_warp;
 pub mod tensor_map;
 pub mod trap;
 pub mod uninitialised_memory;
+pub mod uninitialised_register;
 pub mod warp_convergence;
 pub mod wrong_space;
 
@@ -52,6 +53,7 @@ pub const ALL: &[&Check] = &[
     &tensor_map::CHECK,
     &trap::CHECK,
     &uninitialised_memory::CHECK,
+    &uninitialised_register::CHECK,
     &warp_convergence::CHECK,
     &wrong_space::CHECK,
 ];

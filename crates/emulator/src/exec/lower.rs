@@ -39,6 +39,9 @@ struct Lowering<'a> {
 
 impl Lowering<'_> {
     fn step(&mut self, step: &Step, site: u32) -> Option<Operation> {
+        if step.watched.is_some() {
+            return None;
+        }
         let guard = match step.guard {
             Some(guard) => self.predicate(Source::Register(guard.register))?.0 * 2 + u32::from(guard.negated),
             None => UNGUARDED,

@@ -137,6 +137,13 @@ impl Exchange {
         all.then_some(([self.destination, self.in_range], source, permutation))
     }
 
+    /// The lane that each lane reads, of a shuffle.
+    pub fn origins(&self, cluster: &Cluster, at: At) -> Option<[usize; 32]> {
+        let Kind::Shuffle(mode) = self.kind else { return None };
+        let [amount, clamp] = [1, 2].map(|operand| cluster.read(at.warp, self.sources[operand]));
+        Some(std::array::from_fn(|lane| mode.source(lane, amount[lane] as u32, clamp[lane] as u32).0))
+    }
+
     /// All lanes of `mask` are here.
     fn perform(&self, cluster: &mut Cluster, at: At, mask: u32) {
         let operands: Vec<Values> = self.sources.iter().map(|source| cluster.read(at.warp, *source)).collect();

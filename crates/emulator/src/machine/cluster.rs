@@ -211,7 +211,12 @@ impl Cluster<'_, '_> {
         };
         let mask = self.warps[warp].guarded(fragment, step.guard);
         self.warps[warp].steps += u64::from(!matches!(step.action, Action::Nothing));
-        let next = exec::execute(self, At { warp, fragment, mask, statement }, &step.action);
+        let at = At { warp, fragment, mask, statement };
+        if let Some(watched) = step.watched.as_deref().filter(|_| self.checks) {
+            let all = self.warps[warp].fragments[fragment].mask;
+            checks::uninitialised_register::watch(self, at, all, step, watched);
+        }
+        let next = exec::execute(self, at, &step.action);
         if matches!(next, Next::Following | Next::Pause) {
             self.warps[warp].fragments[fragment].next += 1;
         }

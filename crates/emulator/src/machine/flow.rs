@@ -7,6 +7,7 @@ use ptx::{Function, LabelId, Op, Operand, Statement};
 pub struct Flow {
     meets: Vec<Option<u32>>,
     targets: Vec<Vec<u32>>,
+    blocks: Blocks,
 }
 
 impl Flow {
@@ -19,7 +20,11 @@ impl Flow {
             let next = dominators[blocks.of(at)]?;
             blocks.starts.get(next).map(|start| *start as u32)
         });
-        Flow { meets: meets.collect(), targets }
+        Flow { meets: meets.collect(), targets, blocks }
+    }
+
+    pub fn blocks(&self) -> &Blocks {
+        &self.blocks
     }
 
     /// Where a branch may go.
@@ -62,9 +67,9 @@ fn table_of(function: &Function, table: LabelId) -> &[LabelId] {
 }
 
 /// Basic blocks: where each begins, and which may follow it. The block behind the last stands for the exit.
-struct Blocks {
-    starts: Vec<usize>,
-    successors: Vec<Vec<usize>>,
+pub struct Blocks {
+    pub starts: Vec<usize>,
+    pub successors: Vec<Vec<usize>>,
 }
 
 impl Blocks {

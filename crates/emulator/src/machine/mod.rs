@@ -3,6 +3,8 @@
 mod asynchrony;
 mod call;
 mod cluster;
+mod definedness;
+mod definite;
 mod flow;
 mod grid;
 mod isolation;
@@ -14,6 +16,7 @@ mod warp;
 
 pub use call::{CallSite, Slot, defined};
 pub use cluster::Cluster;
+pub use definite::Watched;
 pub use grid::{Grid, LaunchShape};
 pub use program::{AddressSource, Decoder, Program, Source, Step, Unsupported, Why, constant, truncate};
 pub use registers::{Chunk, Fixed, Layout, Place, Registers};

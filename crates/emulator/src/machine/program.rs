@@ -1,6 +1,7 @@
 //! An entry and the functions it calls, decoded once per launch: operands resolved to registers, constants and addresses.
 
 use super::call::{self, CallSite, Passed, Slot, Unit};
+use super::definite::{self, Watched};
 use super::flow::Flow;
 use super::isolation::is_isolated;
 use super::registers::Layout;
@@ -28,6 +29,14 @@ pub struct Program {
 pub struct Step {
     pub guard: Option<ptx::Guard>,
     pub action: Action,
+    /// Registers that may be read before they are written.
+    pub watched: Option<Box<Watched>>,
+}
+
+impl Step {
+    fn new(guard: Option<ptx::Guard>, action: Action) -> Step {
+        Step { guard, action, watched: None }
+    }
 }
 
 /// Where a value comes from.
@@ -78,10 +87,14 @@ impl Program {
             let function = &module.functions[unit.function];
             let flow = Flow::new(function);
             let decoder = Decoder { module, units: &program.units, unit, function, shared, variables, flow };
+            // A function called from itself keeps registers for each call; those of the entry are enough.
+            let is_entry = unit.base == 0;
+            let mut watched = if is_entry { definite::watched(function, &decoder.flow) } else { vec![] }.into_iter();
             for (at, statement) in function.body.iter().enumerate() {
-                program.steps.push(decoder.step(at, statement)?);
+                let watched = watched.next().flatten();
+                program.steps.push(Step { watched, ..decoder.step(at, statement)? });
             }
-            program.steps.push(Step { guard: None, action: exec::end() });
+            program.steps.push(Step::new(None, exec::end()));
         }
         program.code = exec::lower(&program.steps, &mut layout, parameter_bytes(&module.functions[entry]));
         program.layout = Arc::new(layout);
@@ -111,7 +124,7 @@ pub type Why = String;
 impl Decoder<'_> {
     fn step(&self, at: usize, statement: &Statement) -> Result<Step, Unsupported> {
         let Statement::Instruction(instruction) = statement else {
-            return Ok(Step { guard: None, action: Action::Nothing });
+            return Ok(Step::new(None, Action::Nothing));
         };
         let action = exec::decode(self, at, instruction).map_err(|why| Unsupported {
             mnemonic: instruction.mnemonic(),
@@ -120,7 +133,7 @@ impl Decoder<'_> {
             statement: ptx::StatementId(at as u32),
         })?;
         let guard = instruction.guard.map(|guard| ptx::Guard { register: self.register(guard.register), ..guard });
-        Ok(Step { guard, action })
+        Ok(Step::new(guard, action))
     }
 
     /// The operand's registers or constants, one for each element of a vector.

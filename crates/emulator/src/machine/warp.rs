@@ -1,5 +1,6 @@
 //! A warp: registers of 32 lanes, and the fragments its lanes have split into.
 
+use super::definedness::Definedness;
 use super::registers::{Layout, Registers, bits_to_values};
 use super::{CallSite, Source, Values, lanes};
 use crate::async_engines::Spot;
@@ -68,6 +69,7 @@ pub struct Warp {
     pub steps: u64,
     joins: Vec<Join>,
     pub registers: Registers,
+    pub definedness: Definedness,
     /// Where each lane's innermost frame begins in its local memory.
     pub frames: Values,
     pub local: Vec<LocalMemory>,
@@ -80,7 +82,18 @@ impl Warp {
         let mut local = LocalMemory::default();
         local.open(0, frame);
         let (local, registers) = (vec![local; 32], Registers::new(layout));
-        Warp { index, live, fragments: vec![all], carry: 0, steps: 0, joins: vec![], registers, frames: [0; 32], local }
+        Warp {
+            index,
+            live,
+            fragments: vec![all],
+            carry: 0,
+            steps: 0,
+            joins: vec![],
+            registers,
+            definedness: Definedness::default(),
+            frames: [0; 32],
+            local,
+        }
     }
 
     pub fn register(&self, register: RegisterId) -> Values {

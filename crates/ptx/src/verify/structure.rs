@@ -3,7 +3,6 @@
 use super::Errors;
 use super::types::{check_constant, is_register_type};
 use crate::diagnostic::Diagnostic;
-use crate::forms::OperandSpec;
 use crate::ir::*;
 use crate::parser::Parsed;
 use crate::source::Span;
@@ -118,8 +117,7 @@ fn unwritten(parsed: &Parsed, index: usize, errors: &mut Errors) {
     let function = &parsed.module.functions[index];
     let mut known: HashSet<RegisterId> = HashSet::new();
     for (_, instruction) in function.instructions() {
-        registers(
-            instruction,
+        instruction.registers(
             |spec| spec.defines,
             |register, _| {
                 known.insert(register);
@@ -134,8 +132,7 @@ fn unwritten(parsed: &Parsed, index: usize, errors: &mut Errors) {
             }
         };
         instruction.guard.into_iter().for_each(|guard| read(guard.register, spans.whole));
-        registers(
-            instruction,
+        instruction.registers(
             |spec| spec.reads,
             |register, operand| {
                 read(register, spans.operands.get(operand).copied().unwrap_or(spans.whole));
@@ -147,36 +144,4 @@ fn unwritten(parsed: &Parsed, index: usize, errors: &mut Errors) {
 fn never_written(name: &str, place: Span) -> Diagnostic {
     let help = format!("write `{name}` first, or read the register that was meant");
     Diagnostic::new(format!("`{name}` is read but nothing writes it"), place, "its value is undefined").help(help)
-}
-
-/// The registers in operands that are `wanted`, with the operand's number.
-/// An address reads its base, whatever is done to the memory there.
-fn registers(instruction: &Instruction, wanted: fn(&OperandSpec) -> bool, mut found: impl FnMut(RegisterId, usize)) {
-    let operands = instruction.specified().enumerate();
-    for (index, (_, operand)) in operands.filter(|(_, (spec, _))| wanted(spec)) {
-        named(operand, &mut |register| found(register, index));
-    }
-}
-
-fn named(operand: &Operand, found: &mut impl FnMut(RegisterId)) {
-    match operand {
-        Operand::Register(id) | Operand::Not(id) => found(*id),
-        Operand::Vector(parts) | Operand::Arguments(parts) => parts.iter().for_each(|part| named(part, found)),
-        Operand::Pair(first, second) => {
-            named(first, found);
-            named(second, found);
-        }
-        Operand::Address(address) => base(address, found),
-        Operand::TensorAddress(address, parts) => {
-            base(address, found);
-            parts.iter().for_each(|part| named(part, found));
-        }
-        Operand::Immediate(_) | Operand::Special(_) | Operand::Symbol(_) | Operand::Label(_) | Operand::Sink => {}
-    }
-}
-
-fn base(address: &Address, found: &mut impl FnMut(RegisterId)) {
-    if let AddressBase::Register(id) = address.base {
-        found(id);
-    }
 }
