@@ -153,7 +153,7 @@ mod tests {
     /// The names of registers that are watched.
     fn unsure(body: &str) -> Vec<String> {
         let head = ".version 7.0\n.target sm_80\n.address_size 64\n.entry k() { .reg .pred %p; .reg .b32 %a, %b;\n";
-        let text = format!("{head}setp.eq.u32 %p, %tid.x, 0;\n{body}\nret;}}");
+        let text = format!("{head}setp.eq.u32 %p, 1, 0;\n{body}\nret;}}");
         let parsed = ptx::parse(&ptx::Source::new("test", text)).unwrap();
         let function = &parsed.module.functions[0];
         let all = doubtful(function, &Flow::new(function));
