@@ -5,12 +5,12 @@ use super::{BackendName, Exit};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use veriflash::filetests::{Case, Coverage, Judge, Verdict, blessed, find};
+use veriflash::filetests::{Case, Coverage, Executed, FormCoverage, Judge, Verdict, blessed, find};
 
 /// Runs filetests: kernels that say themselves what they compute or which findings they cause
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash filetests                          all of them, on the emulator\n  veriflash filetests filetests/fail --seeds 50\n  veriflash filetests --backend cuda           the `run` cases, on a GPU\n  veriflash filetests --coverage               cases per form and per check\n  veriflash filetests corpus                   kernels that nvcc and Triton wrote"
+    after_help = "Examples:\n  veriflash filetests                          all of them, on the emulator\n  veriflash filetests filetests/fail --seeds 50\n  veriflash filetests --backend cuda           the `run` cases, on a GPU\n  veriflash filetests --coverage               cases and operand sets per form, cases per check\n  veriflash filetests corpus                   kernels that nvcc and Triton wrote"
 )]
 pub struct Arguments {
     /// Files or folders
@@ -28,7 +28,10 @@ pub struct Arguments {
     #[arg(long)]
     bless: bool,
 
-    /// List cases per instruction form and per check; a gap is a failure
+    /// List cases per instruction form and per check, and the most operand sets that one `run` case feeds to each form,
+    /// by execution: all that one lane reads is one set, counted up to 64. A gap is a failure: a form or check without a
+    /// case, a form with fewer sets than 64 (or than it has), a floating-point form that is never fed NaN, an infinity, a
+    /// zero of either sign or a subnormal
     #[arg(long)]
     coverage: bool,
 
@@ -149,22 +152,39 @@ fn show_coverage(coverage: &Coverage, format: Format) -> Exit {
     exit
 }
 
-/// `cases` of a form that only parses is null.
+/// The numbers of a form that only parses are null.
 fn coverage_json(coverage: &Coverage) -> Value {
-    let forms = coverage
-        .forms
-        .iter()
-        .map(|(name, spelling, cases)| json!({ "form": name, "spelling": spelling, "cases": cases }));
+    let form = |form: &FormCoverage| {
+        let executed = form.executed.as_ref();
+        json!({
+            "form": form.name,
+            "spelling": form.spelling,
+            "cases": executed.map(|one| one.cases),
+            "operand_sets": executed.map(|one| one.sets),
+            "needed_sets": executed.map(|one| one.needed),
+            "missing_specials": executed.map(|one| &one.missing),
+            "reason": executed.and_then(|one| one.reason),
+        })
+    };
+    let forms: Vec<_> = coverage.forms.iter().map(form).collect();
     let checks = coverage.checks.iter().map(|(name, cases)| json!({ "check": name, "cases": cases }));
-    json!({ "forms": forms.collect::<Vec<_>>(), "checks": checks.collect::<Vec<_>>(), "gaps": coverage.gaps() })
+    json!({
+        "forms": forms,
+        "checks": checks.collect::<Vec<_>>(),
+        "run_cases": coverage.run_cases,
+        "gaps": coverage.gaps(),
+    })
 }
 
 fn print_coverage(coverage: &Coverage) {
-    println!("{:>5}  form", "cases");
-    for (_, spelling, cases) in &coverage.forms {
-        match cases {
-            Some(cases) => println!("{cases:>5}  {spelling}"),
-            None => println!("    -  {spelling} (parsed, not executed: held by a round-trip test)"),
+    println!("{:>5} {:>6}  form", "cases", "sets");
+    for FormCoverage { spelling, executed, .. } in &coverage.forms {
+        match executed {
+            Some(Executed { cases, sets, reason, .. }) => {
+                let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+                println!("{cases:>5} {sets:>6}  {spelling}{reason}");
+            }
+            None => println!("    -      -  {spelling} (parsed, not executed: held by a round-trip test)"),
         }
     }
     println!("\n{:>5}  check", "cases");
@@ -172,11 +192,14 @@ fn print_coverage(coverage: &Coverage) {
     let gaps = coverage.gaps();
     println!();
     gaps.iter().for_each(|gap| println!("gap: {gap}"));
-    let executed = coverage.forms.iter().filter(|(_, _, cases)| cases.is_some()).count();
+    let executed = coverage.forms.iter().filter(|form| form.executed.is_some()).count();
     println!(
-        "{executed} forms executed, {} parsed only, {} checks, {} gaps",
+        "{executed} forms executed, {} parsed only, {} checks, {} `run` cases, {} forms below {} operand sets, {} gaps",
         coverage.forms.len() - executed,
         coverage.checks.len(),
+        coverage.run_cases,
+        coverage.hungry(),
+        emulator::ENOUGH,
         gaps.len()
     );
 }

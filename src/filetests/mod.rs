@@ -13,5 +13,5 @@ mod verdict;
 
 pub use bless::blessed;
 pub use case::{Case, Kind, find};
-pub use coverage::Coverage;
+pub use coverage::{Coverage, Executed, FormCoverage};
 pub use verdict::{Judge, Verdict};

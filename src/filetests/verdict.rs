@@ -122,7 +122,7 @@ fn misfiled(case: &Case, expected: &[Expectation]) -> Vec<String> {
 }
 
 /// A kernel that the verifier accepts.
-fn kernel(name: &str, text: &str) -> Result<Kernel, String> {
+pub(super) fn kernel(name: &str, text: &str) -> Result<Kernel, String> {
     let kernel = Kernel::parse(name, text).map_err(|error| error.to_string())?;
     match ptx::verify(&kernel.parsed).first() {
         None => Ok(kernel),

@@ -5,9 +5,10 @@ use crate::checks;
 use crate::finding::Findings;
 use crate::machine::{Grid, LaunchShape, Program, Unsupported};
 use crate::memory::{GlobalMemory, Pages, SharedMemory, Variables};
+use crate::operand_sets::{Census, OperandSets};
 use crate::sanitize::merge;
 use crate::trace::Timeline;
-use launch::backend::{Backend, Options, Run, Witness};
+use launch::backend::{Backend, Engine, Options, Run, Witness};
 use launch::resolved::{self, MAP_BYTES, Placement};
 use launch::tensor_map::ResolvedMap;
 use launch::{Element, Kernel, Limits, Memory, Resolved};
@@ -103,6 +104,20 @@ pub fn executes(form: &ptx::Form) -> bool {
     crate::exec::executes(form.op)
 }
 
+/// What the instructions of a kernel are fed: every launch of its recipe, lane by lane.
+pub fn operand_sets(kernel: &Kernel) -> Result<OperandSets, Error> {
+    let loaded = Emulator.load(kernel)?;
+    let memory = Memory::new(&loaded.resolved, 0)?;
+    let mut device = Device::new(&memory, kernel.module());
+    device.counted = Some(OperandSets::default());
+    let options = Options { engine: Engine::Lanes, checks: false, ..Options::default() };
+    let mut findings = Findings::new(kernel, options.seed);
+    for launch in &loaded.resolved.launches {
+        device.launch(kernel, (launch, None), &mut findings, &options)?;
+    }
+    Ok(device.counted.unwrap_or_default())
+}
+
 /// The buffers of a run in emulated global memory.
 struct Device {
     global: GlobalMemory,
@@ -111,6 +126,8 @@ struct Device {
     buffers: Vec<(String, Element)>,
     variables: Variables,
     timeline: Option<Timeline>,
+    /// What instructions were fed, if somebody wants to know.
+    counted: Option<OperandSets>,
 }
 
 impl Device {
@@ -122,7 +139,7 @@ impl Device {
         let addresses = memory.buffers.iter().map(place).collect();
         let variables = Variables::place(module, &mut global);
         let buffers = memory.buffers.iter().map(|buffer| (buffer.name.clone(), buffer.element)).collect();
-        Device { global, addresses, buffers, variables, timeline: None }
+        Device { global, addresses, buffers, variables, timeline: None, counted: None }
     }
 
     /// How many instructions warps executed; none if the launch did not happen. A launch that the target would refuse is
@@ -155,14 +172,18 @@ impl Device {
         let program = decode(kernel, function, launch, &self.variables)?;
         findings.lay_out(program.places());
         let shared = SharedMemory::new(kernel.module(), function, launch.shared);
-        let grid = Grid { program: &program, shape: &shape, shared: &shared, options };
+        let inputs = || program.inputs(kernel.module(), &shared, &self.variables);
+        let census = self.counted.take().map(|sets| Census::new(inputs(), sets));
+        let grid = Grid { program: &program, shape: &shape, shared: &shared, options, census: census.as_ref() };
         self.timeline.iter_mut().for_each(|timeline| timeline.enter(&function.name));
         let run = |repeat| {
             // Repeats look alike: the first is traced.
             let timeline = self.timeline.as_mut().filter(|_| repeat == 0);
             grid.run(&mut self.global, findings, timeline)
         };
-        Ok(Some((0..launch.repeat).map(run).sum()))
+        let executed = (0..launch.repeat).map(run).sum();
+        self.counted = census.map(Census::into_sets);
+        Ok(Some(executed))
     }
 
     fn copy_back(self, memory: &mut Memory) {

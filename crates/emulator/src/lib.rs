@@ -43,13 +43,15 @@ pub mod happens_before;
 mod machine;
 mod memory;
 pub mod numerics;
+mod operand_sets;
 pub mod report;
 mod sanitize;
 mod scheduler;
 mod simd;
 mod trace;
 
-pub use backend::{Emulator, Error, Loaded, executes};
+pub use backend::{Emulator, Error, Loaded, executes, operand_sets};
 pub use exec::{Difference, NOT_BIT_EQUAL, knows_special};
 pub use machine::Unsupported;
+pub use operand_sets::{ENOUGH, OperandSets, Special, needed_sets, special_types};
 pub use sanitize::{DEFAULT_SEEDS, Sanitized, sanitize};

@@ -10,7 +10,7 @@ const PENDING_BITS: u32 = 20;
 pub const MOST: u32 = (1 << PENDING_BITS) - 1;
 
 /// One barrier object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mbarrier {
     /// Arrivals that each phase needs.
     expected: u32,

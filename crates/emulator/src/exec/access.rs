@@ -18,7 +18,7 @@ pub struct Access {
 }
 
 /// Where one lane's bytes are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Accessed {
     /// Outside every allocation: reads give zero, writes vanish.
     Nothing,

@@ -11,6 +11,7 @@ use crate::exec::{self, Accessed, Action, At, Next};
 use crate::finding::{Actor, Findings, Place};
 use crate::happens_before::{Detector, Lanes};
 use crate::memory::{GlobalMemory, SharedMemory};
+use crate::operand_sets::Census;
 use crate::scheduler::Adversary;
 use crate::simd::{Level, Straight, View};
 use crate::trace::Recorder;
@@ -65,6 +66,8 @@ pub struct Cluster<'a, 'k> {
     pub level: Level,
     /// Draws a timeline, if somebody wants one of this cluster.
     pub trace: Option<Box<Recorder>>,
+    /// Counts what instructions are fed, if somebody wants to know.
+    pub census: Option<&'a Census>,
 }
 
 impl Cluster<'_, '_> {
@@ -216,7 +219,11 @@ impl Cluster<'_, '_> {
             let all = self.warps[warp].fragments[fragment].mask;
             checks::uninitialised_register::watch(self, at, all, step, watched);
         }
+        let fed = self.census.and_then(|census| census.fed(self, at, &step.action));
         let next = exec::execute(self, at, &step.action);
+        if let (Some(census), Some(fed)) = (self.census, fed) {
+            census.count(self, at, fed);
+        }
         if matches!(next, Next::Following | Next::Pause) {
             self.warps[warp].fragments[fragment].next += 1;
         }

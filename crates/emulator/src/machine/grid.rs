@@ -7,6 +7,7 @@ use crate::checks;
 use crate::finding::Findings;
 use crate::happens_before::Detector;
 use crate::memory::{GlobalMemory, SharedMemory};
+use crate::operand_sets::Census;
 use crate::scheduler::Adversary;
 use crate::simd::Level;
 use crate::trace::{Recorder, Timeline};
@@ -45,6 +46,8 @@ pub struct Grid<'a> {
     /// The memory of each block, unwritten.
     pub shared: &'a SharedMemory,
     pub options: &'a launch::backend::Options,
+    /// Counts what instructions are fed, if somebody wants to know.
+    pub census: Option<&'a Census>,
 }
 
 /// What became of a cluster.
@@ -201,6 +204,7 @@ impl Grid<'_> {
             engine: self.options.engine,
             level: Level::best(),
             trace,
+            census: self.census,
         }
     }
 

@@ -7,6 +7,7 @@ use super::isolation::is_isolated;
 use super::registers::Layout;
 use crate::exec::{self, Action, Compute, Lanewise};
 use crate::memory::{SharedMemory, Variables};
+use crate::operand_sets::Inputs;
 use crate::simd::Code;
 use ptx::{Address, AddressBase, Function, FunctionKind, Immediate, Instruction, Module, Operand, Parameter};
 use ptx::{RegisterId, Space, Statement, Symbol, Type};
@@ -83,12 +84,9 @@ impl Program {
         let statements = units.iter().flat_map(|unit| &module.functions[unit.function].body);
         let isolated = is_isolated(statements);
         let mut program = Program { steps: vec![], layout: Arc::default(), code: Code::default(), isolated, units };
-        for unit in &program.units {
-            let function = &module.functions[unit.function];
-            let flow = Flow::new(function);
-            let decoder = Decoder { module, units: &program.units, unit, function, shared, variables, flow };
+        for decoder in decoders(&program.units, module, shared, variables) {
             // A function called from itself keeps registers for each call; those of the entry are enough.
-            let is_entry = unit.base == 0;
+            let (function, is_entry) = (decoder.function, decoder.unit.base == 0);
             let mut watched = if is_entry { definite::watched(function, &decoder.flow) } else { vec![] }.into_iter();
             for (at, statement) in function.body.iter().enumerate() {
                 let watched = watched.next().flatten();
@@ -99,6 +97,18 @@ impl Program {
         program.code = exec::lower(&program.steps, &mut layout, parameter_bytes(&module.functions[entry]));
         program.layout = Arc::new(layout);
         Ok(program)
+    }
+
+    /// What each step reads; none for steps that are no instructions.
+    pub fn inputs(&self, module: &Module, shared: &SharedMemory, variables: &Variables) -> Vec<Option<Inputs>> {
+        let of_function = |decoder: Decoder| {
+            let inputs = |statement: &Statement| match statement {
+                Statement::Instruction(instruction) => Some(Inputs::decode(instruction, &decoder)),
+                _ => None,
+            };
+            decoder.function.body.iter().map(inputs).chain([None]).collect::<Vec<_>>()
+        };
+        decoders(&self.units, module, shared, variables).flat_map(of_function).collect()
     }
 
     /// Each function's first step and its index in the module.
@@ -116,6 +126,19 @@ pub struct Decoder<'a> {
     shared: &'a SharedMemory,
     variables: &'a Variables,
     pub flow: Flow,
+}
+
+/// One for each function of a program, in the order of its steps.
+fn decoders<'a>(
+    units: &'a [Unit],
+    module: &'a Module,
+    shared: &'a SharedMemory,
+    variables: &'a Variables,
+) -> impl Iterator<Item = Decoder<'a>> {
+    units.iter().map(move |unit| {
+        let function = &module.functions[unit.function];
+        Decoder { module, units, unit, function, shared, variables, flow: Flow::new(function) }
+    })
 }
 
 /// Why an operand cannot be decoded; the caller adds the instruction.
@@ -220,6 +243,11 @@ impl Decoder<'_> {
             Some(Space::Parameter) if framed || self.function.kind == FunctionKind::Callee => Some(Space::Local),
             other => other,
         }
+    }
+
+    /// The size of a variable of this function.
+    pub fn variable_bytes(&self, variable: ptx::LocalId) -> u64 {
+        self.function.variables.get(variable.0 as usize).map_or(0, ptx::Variable::bytes)
     }
 
     /// Does this function take its parameters from frames?

@@ -193,13 +193,18 @@ impl Multiply {
         if halves { pack(&c) } else { c }
     }
 
-    fn execute_elements(&self, issued: &Issued, shared: &[u8], read: impl Fn(Source) -> Register) -> Vec<Register> {
-        let read = |source: Source| read(source).map(u64::from);
-        let mut a = match (&self.left, &issued.left) {
+    /// The warp's rows of A and the columns of B, the depth running fastest.
+    pub fn elements(&self, issued: &Issued, shared: &[u8], read: impl Fn(Source) -> Values) -> [Vec<u32>; 2] {
+        let a = match (&self.left, &issued.left) {
             (Left::Registers(sources, layout), _) => layout.collect(|at| read(sources[at]), |bits| bits as u32),
             (Left::Shared(_), tile) => tile.as_ref().map_or(vec![], |tile| tile.elements(shared, self.bits)),
         };
-        let mut b = issued.right.elements(shared, self.bits);
+        [a, issued.right.elements(shared, self.bits)]
+    }
+
+    fn execute_elements(&self, issued: &Issued, shared: &[u8], read: impl Fn(Source) -> Register) -> Vec<Register> {
+        let read = |source: Source| read(source).map(u64::from);
+        let [mut a, mut b] = self.elements(issued, shared, read);
         for (matrix, sign) in [&mut a, &mut b].into_iter().zip(self.signs).filter(|(_, sign)| *sign != 0) {
             matrix.iter_mut().for_each(|element| *element ^= sign);
         }
@@ -232,6 +237,11 @@ impl Matrix {
 }
 
 impl Issued {
+    /// Are the accumulators read?
+    pub fn accumulates(&self) -> bool {
+        self.accumulate
+    }
+
     /// First bytes of the pieces of shared memory that are read, of [`PIECE`] bytes each: those of A, then those of B.
     pub fn pieces(&self) -> impl Iterator<Item = u32> {
         self.left.iter().flat_map(Tile::pieces).chain(self.right.pieces())
