@@ -152,6 +152,13 @@ fn change(instruction: &Instruction) -> Option<reduce::Operation> {
 pub fn execute(cluster: &mut Cluster, at: At, bulk: &Bulk) -> Next {
     match bulk {
         _ if at.mask == 0 => {}
+        // An H200 answers with an illegal instruction, even for a copy that stays in its block.
+        Bulk::Start(start) if start.route == Route::Share && !cluster.shape.explicit_cluster => {
+            let text = cluster.findings.text(at.statement);
+            let message = format!("`{text}` is an illegal instruction in a launch without clusters");
+            let help = "launch it with `cluster = [1, 1, 1]` or larger, or write `.reqnctapercluster 1` at the entry";
+            return checks::trap::stop(cluster, at, message, help);
+        }
         Bulk::Start(start) => start.execute(cluster, at),
         Bulk::Commit => {
             cluster.detector.bulk_commit(at.lanes());
