@@ -7,7 +7,7 @@
 //!
 //! let problem: Problem = "f16 B1 H2 Sq5 Sk70 D64 causal".parse()?;
 //! let kernel = kernels::kernel(&problem, Config::by_id(1).expect("config 1 exists"))?;
-//! let sanitized = veriflash::emulator::sanitize(&kernel, &[0], 0, u64::MAX)?;
+//! let sanitized = veriflash::emulator::sanitize(&kernel, &[0], 0, &Default::default())?;
 //! assert!(sanitized.findings.is_empty());
 //! assert!(veriflash::lab::Case::new(kernel)?.judge(&sanitized.runs[0].2)?.passes());
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -109,6 +109,20 @@ fn the_command_that_repeats_a_finding_does() {
     assert_eq!((exit(&again), text(&again)), (1, report));
 }
 
+/// Of the runs of an attention kernel on tensor cores: what it left, and what became of its expectations.
+fn results_with(arithmetic: &str) -> (Value, Value) {
+    let shown = json(&["run", "corpus/tri_fa_fwd.sm_90a.toml", "--arithmetic", arithmetic]);
+    (shown["changed"].clone(), shown["failures"].clone())
+}
+
+#[test]
+fn fast_arithmetic_is_close_and_not_equal() {
+    let ((exact, no_failure), (fast, failures)) = (results_with("exact"), results_with("fast"));
+    assert_eq!(no_failure, failures, "both are within the tolerance");
+    assert_eq!(failures, serde_json::json!([]));
+    assert_ne!(exact, fast, "they sum in another order");
+}
+
 #[test]
 fn a_finding_that_nobody_reads_is_no_pass() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_veriflash"));

@@ -2,6 +2,7 @@
 
 use emulator::sanitize;
 use launch::Kernel;
+use launch::backend::Options;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use veriflash::filetests::{Case, Kind, find};
@@ -83,7 +84,8 @@ fn every_schedule_finds_the_same() {
 
 fn found(case: &Case, seed: u64) -> Vec<(&'static str, u32, Option<u32>)> {
     let kernel = Kernel::parse(&case.name, &case.text).expect("a kernel");
-    let sanitized = sanitize(&kernel, &[seed], 0, 50_000).expect("a run");
+    let options = Options { instruction_budget: 50_000, ..Options::default() };
+    let sanitized = sanitize(&kernel, &[seed], 0, &options).expect("a run");
     let lines = |finding: &launch::Finding| {
         (finding.check, finding.first.line, finding.second.as_ref().map(|second| second.line))
     };

@@ -13,6 +13,7 @@ mod trace;
 mod verify;
 
 use annotate_snippets::Renderer;
+use launch::backend::Precision;
 use std::process::ExitCode;
 
 #[derive(clap::Subcommand)]
@@ -127,6 +128,25 @@ pub enum BackendName {
     #[default]
     Emulator,
     Cuda,
+}
+
+/// How close to tensor cores the emulator multiplies matrices.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// To the bit
+    #[default]
+    Exact,
+    /// Fused multiply-adds of f32: several times as fast, off in the last bits
+    Fast,
+}
+
+impl From<Arithmetic> for Precision {
+    fn from(arithmetic: Arithmetic) -> Precision {
+        match arithmetic {
+            Arithmetic::Exact => Precision::Exact,
+            Arithmetic::Fast => Precision::Fast,
+        }
+    }
 }
 
 /// Refuses a module that the verifier refuses.

@@ -3,7 +3,7 @@
 use super::input::Input;
 use super::output::{Format, findings_json, print_findings, print_json};
 use super::trace::TraceTo;
-use super::{BackendName, Exit};
+use super::{Arithmetic, BackendName, Exit};
 use anyhow::Context;
 use attention::oracle::Parity;
 use lab::Case;
@@ -37,6 +37,10 @@ pub struct Arguments {
     #[arg(long, default_value_t = Options::default().instruction_budget)]
     budget: u64,
 
+    /// How the emulator multiplies matrices
+    #[arg(long, value_enum, default_value_t)]
+    arithmetic: Arithmetic,
+
     #[command(flatten)]
     trace: TraceTo,
 
@@ -64,8 +68,13 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let kernel = arguments.input.kernel()?;
     super::check_module(&kernel)?;
     let traced_blocks = arguments.trace.blocks();
-    let options =
-        Options { seed: arguments.seed, instruction_budget: arguments.budget, traced_blocks, ..Options::default() };
+    let options = Options {
+        seed: arguments.seed,
+        instruction_budget: arguments.budget,
+        precision: arguments.arithmetic.into(),
+        traced_blocks,
+        ..Options::default()
+    };
     match arguments.backend {
         BackendName::Cuda if traced_blocks > 0 => anyhow::bail!(
             "`--trace` needs `--backend emulator`: a GPU does not tell when a warp waits; leave `--trace` out, or trace on the emulator"
@@ -112,8 +121,9 @@ fn dump(folder: &Path, outputs: &[Output]) -> anyhow::Result<()> {
 
 /// The command line that runs the same data again.
 fn repeat(arguments: &Arguments) -> String {
-    let command = arguments.input.repeat("run");
-    if arguments.data_seed == 0 { command } else { format!("{command} --data-seed {}", arguments.data_seed) }
+    let data = if arguments.data_seed == 0 { String::new() } else { format!(" --data-seed {}", arguments.data_seed) };
+    let arithmetic = if arguments.arithmetic == Arithmetic::Fast { " --arithmetic fast" } else { "" };
+    format!("{}{data}{arithmetic}", arguments.input.repeat("run"))
 }
 
 /// A kernel whose recipe says that it computes attention is judged by the oracle.

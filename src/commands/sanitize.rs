@@ -1,9 +1,9 @@
 //! `sanitize`: a kernel on the emulator, with all checks, under several schedules.
 
-use super::Exit;
 use super::input::Input;
 use super::output::{Format, findings_json, print_findings, print_json, verdict};
 use super::trace::TraceTo;
+use super::{Arithmetic, Exit};
 use emulator::Emulator;
 use launch::backend::{Backend, Options};
 use launch::{Finding, Kernel, Limits, Memory};
@@ -34,6 +34,10 @@ pub struct Arguments {
     #[arg(long, default_value_t = Options::default().instruction_budget)]
     budget: u64,
 
+    /// How matrices are multiplied: findings seldom depend on it, results do
+    #[arg(long, value_enum, default_value_t)]
+    arithmetic: Arithmetic,
+
     #[command(flatten)]
     trace: TraceTo,
 
@@ -47,7 +51,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     super::check_module(&kernel)?;
     kernel.resolve(&Limits::default())?;
     let seeds: Vec<u64> = arguments.seed.map_or_else(|| (0..arguments.seeds).collect(), |seed| vec![seed]);
-    let sanitized = emulator::sanitize(&kernel, &seeds, arguments.data_seed, arguments.budget)?;
+    let sanitized = emulator::sanitize(&kernel, &seeds, arguments.data_seed, &arguments.options())?;
     let findings = &sanitized.findings;
     let exit = Exit::of_findings(!findings.is_empty());
     arguments.draw(&kernel, findings, &seeds)?;
@@ -75,10 +79,15 @@ impl Arguments {
             return Ok(());
         }
         let seed = findings.first().map(|finding| finding.seed).or(seeds.first().copied()).unwrap_or_default();
-        let options = Options { seed, instruction_budget: self.budget, traced_blocks, ..Options::default() };
+        let options = Options { seed, traced_blocks, ..self.options() };
         let mut loaded = Emulator.load(kernel)?;
         let mut memory = Memory::new(loaded.resolved(), self.data_seed)?;
         self.trace.write(Emulator.run(&mut loaded, &mut memory, &options)?.trace.as_ref())
+    }
+
+    /// Of every schedule, but for its seed.
+    fn options(&self) -> Options {
+        Options { instruction_budget: self.budget, precision: self.arithmetic.into(), ..Options::default() }
     }
 
     /// The command that does the same again, up to the seed.
@@ -87,6 +96,9 @@ impl Arguments {
         let flags = [("data-seed", self.data_seed, 0), ("budget", self.budget, Options::default().instruction_budget)];
         for (flag, value, _) in flags.iter().filter(|(_, value, default)| value != default) {
             repeat.push_str(&format!(" --{flag} {value}"));
+        }
+        if self.arithmetic == Arithmetic::Fast {
+            repeat.push_str(" --arithmetic fast");
         }
         repeat
     }

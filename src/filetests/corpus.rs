@@ -52,7 +52,7 @@ fn happened(case: &Case, judge: &Judge) -> Result<(Vec<expectation::Happening>, 
     let kernel = kernel(case)?;
     let resolved = kernel.resolve(&Limits::default())?;
     let seeds: Vec<u64> = (0..judge.seeds).collect();
-    let sanitized = sanitize(&kernel, &seeds, 0, judge.budget)?;
+    let sanitized = sanitize(&kernel, &seeds, 0, &judge.options())?;
     let mut wrong = vec![];
     if kernel.recipe.attention.is_none() && resolved.buffers.iter().all(|buffer| buffer.expectation.is_none()) {
         wrong.push("no buffer has an `expect`, and there is no [attention]: a case says what it computes".into());

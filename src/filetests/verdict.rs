@@ -41,6 +41,11 @@ impl Default for Judge {
 }
 
 impl Judge {
+    /// Of every schedule, but for its seed.
+    pub fn options(&self) -> Options {
+        Options { instruction_budget: self.budget, ..Options::default() }
+    }
+
     pub fn judge(&self, case: &Case) -> Verdict {
         let problems = match case.kind {
             Kind::Run => self.run(case),
@@ -74,7 +79,7 @@ impl Judge {
             return Ok(vec!["no buffer has an `expect`: a `run` case says what it computes".into()]);
         }
         let seeds: Vec<u64> = (0..self.seeds).collect();
-        let sanitized = sanitize(&kernel, &seeds, 0, self.budget).map_err(|error| error.to_string())?;
+        let sanitized = sanitize(&kernel, &seeds, 0, &self.options()).map_err(|error| error.to_string())?;
         let mut problems = expectation::compare(&[], &expectation::happenings(&sanitized.findings));
         for (seed, _, memory) in &sanitized.runs {
             problems.extend(memory.failures(&resolved).iter().map(|failure| format!("seed {seed}: {failure}")));
@@ -103,8 +108,8 @@ impl Judge {
     pub fn happenings(&self, name: &str, text: &str) -> Result<Vec<Happening>, String> {
         let kernel = kernel(name, text)?;
         let seeds: Vec<u64> = (0..self.seeds).collect();
-        let budget = self.budget.min(SMALL_BUDGET);
-        let sanitized = sanitize(&kernel, &seeds, 0, budget).map_err(|error| error.to_string())?;
+        let options = Options { instruction_budget: self.budget.min(SMALL_BUDGET), ..Options::default() };
+        let sanitized = sanitize(&kernel, &seeds, 0, &options).map_err(|error| error.to_string())?;
         Ok(expectation::happenings(&sanitized.findings))
     }
 }

@@ -20,12 +20,12 @@ pub struct Sanitized {
 }
 
 /// Runs the kernel once for each seed. `data_seed` fills the buffers, the same for every schedule.
-pub fn sanitize(kernel: &Kernel, seeds: &[u64], data_seed: u64, budget: u64) -> Result<Sanitized, Error> {
+pub fn sanitize(kernel: &Kernel, seeds: &[u64], data_seed: u64, options: &Options) -> Result<Sanitized, Error> {
     let loaded = Emulator.load(kernel)?;
     let memory = Memory::new(loaded.resolved(), data_seed)?;
     let run = |seed: &u64| {
         let mut memory = memory.clone();
-        let options = Options { seed: *seed, instruction_budget: budget, ..Options::default() };
+        let options = Options { seed: *seed, ..*options };
         let run = Emulator.run(&mut Emulator.load(kernel)?, &mut memory, &options)?;
         Ok((*seed, run, memory))
     };

@@ -62,6 +62,8 @@ pub struct Options {
     pub checks: bool,
     /// How an emulator computes.
     pub engine: Engine,
+    /// How close an emulator's products of matrices are to those of tensor cores.
+    pub precision: Precision,
     /// An emulator draws a timeline of so many blocks of each launch, the first ones; where the last is one of a
     /// cluster, of the whole cluster.
     pub traced_blocks: u64,
@@ -77,10 +79,27 @@ pub enum Engine {
     Lanes,
 }
 
+/// How close products of matrices are to those of tensor cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// To the bit.
+    #[default]
+    Exact,
+    /// Chains of fused multiply-adds of f32: several times as fast, and mostly off in the last bits.
+    Fast,
+}
+
 impl Default for Options {
     fn default() -> Options {
         // A hundred times what the largest built-in witness needs, and under a minute for an endless loop.
-        Options { seed: 0, instruction_budget: 100_000_000, checks: true, engine: Engine::Warps, traced_blocks: 0 }
+        Options {
+            seed: 0,
+            instruction_budget: 100_000_000,
+            checks: true,
+            engine: Engine::Warps,
+            precision: Precision::Exact,
+            traced_blocks: 0,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use super::{At, Next};
 use crate::machine::{Cluster, Decoder, Source, Why};
 use crate::numerics::convert::{f16_to_f32, f32_to_f16};
 use crate::numerics::format::{Format, Rounding};
-use crate::numerics::fragment::{Precision, Register, with_multiplier};
+use crate::numerics::fragment::{Register, with_multiplier};
 use crate::numerics::product::{Arithmetic, Digit, multiply_double};
 use crate::numerics::tensor_core::{Rule, Shape};
 use ptx::{Instruction, RegisterId, Type};
@@ -144,7 +144,7 @@ impl Product {
         let (sides, accumulators) = ([self.shape.rows, self.shape.columns], self.registers(cluster, at, 2));
         let (tiles, groups) = (sides.into_iter().max().unwrap_or(0) / 16, sides.into_iter().min().unwrap_or(0) / 8);
         let mut results = Vec::with_capacity(self.destinations.len());
-        with_multiplier(Precision::default(), |multiplier| {
+        with_multiplier(cluster.precision, |multiplier| {
             multiplier.load_right(rule.operand, groups, &right);
             let accumulators = accumulators.chunks_exact(accumulators.len() / tiles);
             for (left, c) in left.chunks_exact(left.len() / tiles).zip(accumulators) {

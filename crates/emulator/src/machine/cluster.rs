@@ -15,7 +15,7 @@ use crate::operand_sets::Census;
 use crate::scheduler::Adversary;
 use crate::simd::{Level, Straight, View};
 use crate::trace::Recorder;
-use launch::backend::Engine;
+use launch::backend::{Engine, Precision};
 use std::collections::BTreeMap;
 
 /// At the end of the instruction budget so many instructions are watched, to tell which loop does not end.
@@ -63,6 +63,7 @@ pub struct Cluster<'a, 'k> {
     /// Whether reads of unwritten bytes are looked for; the detector knows for itself.
     pub checks: bool,
     pub engine: Engine,
+    pub precision: Precision,
     pub level: Level,
     /// Draws a timeline, if somebody wants one of this cluster.
     pub trace: Option<Box<Recorder>>,

@@ -202,6 +202,7 @@ impl Grid<'_> {
             stopped: false,
             checks: self.options.checks,
             engine: self.options.engine,
+            precision: self.options.precision,
             level: Level::best(),
             trace,
             census: self.census,

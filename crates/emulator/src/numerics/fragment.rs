@@ -21,17 +21,8 @@ use super::format::{Class, Element, Format};
 use super::tensor_core::Rule;
 use crate::simd::tensor::{Left, Parameters, Right, elements};
 pub use crate::simd::tensor::{Level, Register};
+pub use launch::backend::Precision;
 use std::cell::RefCell;
-
-/// How close to the hardware a product is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Precision {
-    /// To the bit.
-    #[default]
-    Exact,
-    /// Chains of fused multiply-adds of f32: several times as fast, and mostly off in the last bits.
-    Fast,
-}
 
 /// Decoded operands, kept so that one B serves many A, and the memory many products.
 pub struct Multiplier {

@@ -121,7 +121,7 @@ impl Cluster<'_, '_> {
     pub fn carry_out(&mut self, warp: usize, product: Product) {
         let Product { multiply, issued } = product;
         let shared = self.home(warp).shared.bytes.data();
-        let results = multiply.execute(&issued, shared, |source| self.read_words(warp, source));
+        let results = multiply.execute(&issued, self.precision, shared, |source| self.read_words(warp, source));
         let live = self.warps[warp].live;
         for (destination, words) in multiply.destinations().iter().zip(&results) {
             if let Some(register) = destination {

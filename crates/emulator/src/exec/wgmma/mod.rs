@@ -151,9 +151,15 @@ impl Multiply {
     }
 
     /// Carries the product out. The result has the words of each of the [`Multiply::destinations`].
-    pub fn execute(&self, issued: &Issued, shared: &[u8], read: impl Fn(Source) -> Register) -> Vec<Register> {
+    pub fn execute(
+        &self,
+        issued: &Issued,
+        precision: Precision,
+        shared: &[u8],
+        read: impl Fn(Source) -> Register,
+    ) -> Vec<Register> {
         match self.arithmetic {
-            Arithmetic::Fused(rule) => self.execute_fragments(&rule, issued, shared, read),
+            Arithmetic::Fused(rule) => self.execute_fragments((&rule, precision), issued, shared, read),
             _ => self.execute_elements(issued, shared, read),
         }
     }
@@ -161,7 +167,7 @@ impl Multiply {
     /// With core matrices: 16 bytes of memory are a line of one, and a register of A is one.
     fn execute_fragments(
         &self,
-        rule: &Rule,
+        (rule, precision): (&Rule, Precision),
         issued: &Issued,
         shared: &[u8],
         read: impl Fn(Source) -> Register,
@@ -185,7 +191,7 @@ impl Multiply {
         let c: Vec<Register> = self.destinations.iter().map(old).collect();
         let halves = self.accumulator.bits == 16;
         let mut c = if halves { unpack(&c) } else { c };
-        with_multiplier(Precision::default(), |multiplier| {
+        with_multiplier(precision, |multiplier| {
             multiplier.load_right(rule.operand, self.shape.columns / 8, &right);
             multiplier.load_left(rule.operand, &left);
             multiplier.multiply(rule, &mut c);

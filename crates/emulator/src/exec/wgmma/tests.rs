@@ -48,7 +48,8 @@ fn run(product: &Multiply, shared: &[u8], old: impl Fn(usize, usize) -> u32) -> 
             other => panic!("{other:?}"),
         };
         let issued = product.issue(quarter, read).unwrap();
-        let result = product.execute(&issued, shared, |source| read(source).map(|value| value as u32));
+        let result =
+            product.execute(&issued, Precision::Exact, shared, |source| read(source).map(|value| value as u32));
         product.accumulator.collect(|register| result[register].map(u64::from), |bits| bits as u32)
     };
     (0..4).flat_map(quarter).collect()
