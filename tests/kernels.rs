@@ -13,7 +13,7 @@ const MASKS: [MaskKind; 3] = [MaskKind::None, MaskKind::CausalBottomRight, MaskK
 
 fn run(kernel: &Kernel) -> Sanitized {
     let seeds: Vec<u64> = (0..DEFAULT_SEEDS).collect();
-    sanitize(kernel, &seeds, 0, Options::default().instruction_budget).unwrap()
+    sanitize(kernel, &seeds, 0, &Options::default()).unwrap()
 }
 
 fn halves(memory: &Memory, name: &str, elements: usize) -> Vec<u16> {
