@@ -12,4 +12,4 @@ pub mod tensor_map;
 pub(crate) use copies::{Copies, Flight};
 pub(crate) use flights::{Flights, Number, Operation, Piece, Transfer};
 pub(crate) use mbarrier::{Effect, Mbarrier, Spot};
-pub(crate) use products::{Product, Products};
+pub(crate) use products::{Product, Products, Touch};

@@ -1,8 +1,9 @@
 //! `wgmma` products in flight, of one warp. They are carried out in the order of their issue, at any time until they
 //! are waited for.
 
-use crate::exec::{Issued, Multiply};
-use std::collections::VecDeque;
+use crate::exec::{At, Issued, Multiply};
+use ptx::RegisterId;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// A product that a warp issued.
@@ -10,6 +11,24 @@ use std::sync::Arc;
 pub struct Product {
     pub multiply: Arc<Multiply>,
     pub issued: Issued,
+}
+
+/// A product that nobody has waited for, carried out or not: its registers are not the threads' own.
+pub struct Unobserved {
+    pub multiply: Arc<Multiply>,
+    /// Where it was issued.
+    pub at: At,
+    /// Groups committed before it was issued.
+    pub group: u64,
+    /// A misuse of its registers has been reported.
+    pub told: bool,
+}
+
+/// A register of products that threads touched behind the last fence.
+#[derive(Clone, Copy)]
+pub struct Touch {
+    pub at: At,
+    pub write: bool,
 }
 
 #[derive(Default)]
@@ -21,11 +40,28 @@ pub struct Products {
     groups: VecDeque<u64>,
     /// Groups committed so far.
     pub committed: u64,
+    unobserved: VecDeque<Unobserved>,
+    /// There has been a `wgmma.fence`.
+    pub fenced: bool,
+    pub touched: BTreeMap<RegisterId, Touch>,
 }
 
 impl Products {
-    pub fn issue(&mut self, product: Product) {
+    pub fn issue(&mut self, at: At, product: Product) {
+        let (multiply, group) = (product.multiply.clone(), self.committed);
+        self.unobserved.push_back(Unobserved { multiply, at, group, told: false });
         self.flying.push_back(product);
+    }
+
+    /// `wgmma.fence`: what threads did with registers comes before what products will do.
+    pub fn fence(&mut self) {
+        self.fenced = true;
+        self.touched.clear();
+    }
+
+    /// The products that nobody has waited for, youngest first.
+    pub fn unobserved(&mut self) -> impl Iterator<Item = &mut Unobserved> {
+        self.unobserved.iter_mut().rev()
     }
 
     pub fn commit(&mut self) {
@@ -42,6 +78,8 @@ impl Products {
 
     /// The products of all but the `pending` youngest groups; they are carried out now.
     pub fn complete(&mut self, pending: u32) -> Vec<Product> {
+        let committed = self.committed;
+        self.unobserved.retain(|product| product.group + u64::from(pending) >= committed);
         let over = self.groups.len().saturating_sub(pending as usize);
         let until = self.groups.drain(..over).next_back().unwrap_or(self.done);
         let count = until.saturating_sub(self.done);

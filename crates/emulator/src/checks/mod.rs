@@ -17,6 +17,7 @@ pub mod trap;
 pub mod uninitialised_memory;
 pub mod uninitialised_register;
 pub mod warp_convergence;
+pub mod wgmma_registers;
 pub mod wrong_space;
 
 mod order;
@@ -55,6 +56,7 @@ pub const ALL: &[&Check] = &[
     &uninitialised_memory::CHECK,
     &uninitialised_register::CHECK,
     &warp_convergence::CHECK,
+    &wgmma_registers::CHECK,
     &wrong_space::CHECK,
 ];
 

@@ -13,7 +13,7 @@
 //! PTX ISA, "Register State Space": registers have no initial value.
 
 use super::{Check, words};
-use crate::exec::{Action, At};
+use crate::exec::{Action, At, Request};
 use crate::finding::Report;
 use crate::machine::{Cluster, Step, Watched};
 use ptx::RegisterId;
@@ -23,7 +23,11 @@ pub const CHECK: Check = Check::error("uninitialised-register", include_str!("un
 /// Before a step that reads or writes watched registers. `all`: the lanes that evaluate the guard.
 pub fn watch(cluster: &mut Cluster, at: At, all: u32, step: &Step, watched: &Watched) {
     let guard = step.guard.filter(|_| watched.guard).map(|guard| (guard.register, all));
-    let uses = watched.uses.iter().map(|register| (*register, at.mask));
+    let accumulators = match &step.action {
+        Action::Wgmma(Request::Multiply(multiply)) if multiply.accumulates(cluster, at) => &watched.accumulators[..],
+        _ => &[],
+    };
+    let uses = watched.uses.iter().chain(accumulators).map(|register| (*register, at.mask));
     for (register, lanes) in guard.into_iter().chain(uses) {
         let unwritten = lanes & !cluster.warps[at.warp].definedness.lanes(register);
         if unwritten != 0 {

@@ -39,7 +39,7 @@ struct Lowering<'a> {
 
 impl Lowering<'_> {
     fn step(&mut self, step: &Step, site: u32) -> Option<Operation> {
-        if step.watched.is_some() {
+        if step.watched.is_some() || step.touched.is_some() {
             return None;
         }
         let guard = match step.guard {

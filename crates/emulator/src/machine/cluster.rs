@@ -220,6 +220,9 @@ impl Cluster<'_, '_> {
             let all = self.warps[warp].fragments[fragment].mask;
             checks::uninitialised_register::watch(self, at, all, step, watched);
         }
+        if let Some(touched) = step.touched.as_deref().filter(|_| self.checks) {
+            checks::wgmma_registers::watch_touch(self, at, touched);
+        }
         let fed = self.census.and_then(|census| census.fed(self, at, &step.action));
         let next = exec::execute(self, at, &step.action);
         if let (Some(census), Some(fed)) = (self.census, fed) {

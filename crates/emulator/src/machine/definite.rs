@@ -2,8 +2,9 @@
 //! The others, and whatever is computed from them, are watched lane by lane.
 
 use super::flow::Flow;
+use super::register_set::RegisterSet;
 use ptx::forms::{OperandSpec, Warp};
-use ptx::{Function, Instruction, Op, Operand, RegisterId, Statement};
+use ptx::{Function, Immediate, Instruction, Op, Operand, RegisterId, Statement};
 use std::collections::BTreeSet;
 
 /// What a step does with watched registers.
@@ -13,6 +14,8 @@ pub struct Watched {
     pub uses: Vec<RegisterId>,
     /// Read to compute what is written: that has no value either then.
     pub passes: Vec<RegisterId>,
+    /// Read by a product if it accumulates.
+    pub accumulators: Vec<RegisterId>,
     /// The guard is watched.
     pub guard: bool,
     pub writes: Vec<RegisterId>,
@@ -20,24 +23,31 @@ pub struct Watched {
 
 /// For each statement what is to be watched there.
 pub fn watched(function: &Function, flow: &Flow) -> Vec<Option<Box<Watched>>> {
-    let doubtful = doubtful(function, flow);
-    function.body.iter().map(|statement| Watched::of(statement, &doubtful).map(Box::new)).collect()
+    let (doubtful, accumulators) = doubtful(function, flow);
+    function.body.iter().map(|statement| Watched::of(statement, &doubtful, &accumulators).map(Box::new)).collect()
 }
 
 impl Watched {
-    fn of(statement: &Statement, doubtful: &BTreeSet<RegisterId>) -> Option<Watched> {
+    fn of(statement: &Statement, doubtful: &Registers, unsure: &Registers) -> Option<Watched> {
         let Statement::Instruction(instruction) = statement else { return None };
         let among = |all: Vec<RegisterId>| all.into_iter().filter(|register| doubtful.contains(register)).collect();
         let (uses, passes) = reads(instruction);
         let guard = instruction.guard.is_some_and(|guard| doubtful.contains(&guard.register));
-        let watched = Watched { uses: among(uses), passes: among(passes), guard, writes: among(writes(instruction)) };
+        let mut accumulators = accumulators(instruction);
+        accumulators.retain(|register| unsure.contains(register));
+        let mut writes = writes(instruction);
+        writes.retain(|register| doubtful.contains(register) || unsure.contains(register));
+        let watched = Watched { uses: among(uses), passes: among(passes), accumulators, guard, writes };
         (watched != Watched::default()).then_some(watched)
     }
 }
 
-/// Registers that are read where no write is sure, and those that are computed from them.
-fn doubtful(function: &Function, flow: &Flow) -> BTreeSet<RegisterId> {
-    let mut doubtful = BTreeSet::new();
+type Registers = BTreeSet<RegisterId>;
+
+/// Registers that are read where no write is sure, and those that are computed from them; then accumulators of products
+/// where no write is sure. Whatever is computed from those has a value, for the product has written them.
+fn doubtful(function: &Function, flow: &Flow) -> (Registers, Registers) {
+    let (mut doubtful, mut unsure) = (Registers::new(), Registers::new());
     for (block, written) in written_at_start(function, flow).into_iter().enumerate() {
         let Some(mut written) = written else { continue };
         for instruction in instructions(function, flow, block) {
@@ -45,7 +55,8 @@ fn doubtful(function: &Function, flow: &Flow) -> BTreeSet<RegisterId> {
             let guard = instruction.guard.map(|guard| guard.register);
             let all = uses.into_iter().chain(passes).chain(guard);
             doubtful.extend(all.filter(|register| !written.has(*register)));
-            written.add(instruction);
+            unsure.extend(accumulators(instruction).into_iter().filter(|register| !written.has(*register)));
+            add_writes(&mut written, instruction);
         }
     }
     loop {
@@ -56,7 +67,7 @@ fn doubtful(function: &Function, flow: &Flow) -> BTreeSet<RegisterId> {
             }
         }
         if doubtful.len() == known {
-            return doubtful;
+            return (doubtful, unsure);
         }
     }
 }
@@ -64,7 +75,7 @@ fn doubtful(function: &Function, flow: &Flow) -> BTreeSet<RegisterId> {
 /// Registers whose values matter at once, and those whose values only go into what is written.
 fn reads(instruction: &Instruction) -> (Vec<RegisterId>, Vec<RegisterId>) {
     let (mut uses, mut passes) = (vec![], vec![]);
-    // The accumulators of `wgmma` are read only if `scale-d` says so, which no text tells.
+    // The accumulators of `wgmma` are read only if `scale-d` says so.
     let wanted: fn(&OperandSpec) -> bool = match instruction.op() {
         Op::Wgmma(_) => |spec| spec.reads && !spec.defines,
         _ => |spec| spec.reads,
@@ -82,47 +93,38 @@ fn reads(instruction: &Instruction) -> (Vec<RegisterId>, Vec<RegisterId>) {
     (uses, passes)
 }
 
+/// The accumulators of a product that may read them.
+fn accumulators(instruction: &Instruction) -> Vec<RegisterId> {
+    let (Op::Wgmma(_), Some(accumulates)) = (instruction.op(), instruction.operands.get(3)) else { return vec![] };
+    match accumulates {
+        Operand::Immediate(Immediate::Integer(0)) => vec![],
+        _ => writes(instruction),
+    }
+}
+
 fn writes(instruction: &Instruction) -> Vec<RegisterId> {
     let mut all = vec![];
     instruction.registers(|spec| spec.defines, |register, _| all.push(register));
     all
 }
 
-/// Registers that have been written on every way.
-#[derive(Clone, PartialEq, Eq)]
-struct Written(Vec<u64>);
-
-impl Written {
-    fn has(&self, register: RegisterId) -> bool {
-        self.0[register.0 as usize / 64] >> (register.0 % 64) & 1 == 1
-    }
-
-    /// What a guard may prevent is not sure.
-    fn add(&mut self, instruction: &Instruction) {
-        if instruction.guard.is_none() {
-            let set = |register: RegisterId, _| self.0[register.0 as usize / 64] |= 1 << (register.0 % 64);
-            instruction.registers(|spec| spec.defines, set);
-        }
-    }
-
-    /// Keeps what both have; true if that is less.
-    fn meet(&mut self, other: &Written) -> bool {
-        let before = self.clone();
-        self.0.iter_mut().zip(&other.0).for_each(|(one, other)| *one &= other);
-        *self != before
+/// Adds what an instruction writes. What a guard may prevent is not sure.
+fn add_writes(written: &mut RegisterSet, instruction: &Instruction) {
+    if instruction.guard.is_none() {
+        instruction.registers(|spec| spec.defines, |register, _| written.insert(register));
     }
 }
 
-/// What is written when a block begins; none for blocks that nothing leads to.
-fn written_at_start(function: &Function, flow: &Flow) -> Vec<Option<Written>> {
+/// What is written on every way when a block begins; none for blocks that nothing leads to.
+fn written_at_start(function: &Function, flow: &Flow) -> Vec<Option<RegisterSet>> {
     let blocks = flow.blocks();
-    let mut at_start: Vec<Option<Written>> = vec![None; blocks.starts.len()];
+    let mut at_start: Vec<Option<RegisterSet>> = vec![None; blocks.starts.len()];
     let Some(first) = at_start.first_mut() else { return at_start };
-    *first = Some(Written(vec![0; function.registers.len().div_ceil(64)]));
+    *first = Some(RegisterSet::default());
     let mut waiting = BTreeSet::from([0]);
     while let Some(block) = waiting.pop_first() {
         let Some(mut written) = at_start[block].clone() else { continue };
-        instructions(function, flow, block).for_each(|instruction| written.add(instruction));
+        instructions(function, flow, block).for_each(|instruction| add_writes(&mut written, instruction));
         for next in &blocks.successors[block] {
             let changed = match at_start.get_mut(*next) {
                 Some(Some(known)) => known.meet(&written),
@@ -156,7 +158,7 @@ mod tests {
         let text = format!("{head}setp.eq.u32 %p, 1, 0;\n{body}\nret;}}");
         let parsed = ptx::parse(&ptx::Source::new("test", text)).unwrap();
         let function = &parsed.module.functions[0];
-        let all = doubtful(function, &Flow::new(function));
+        let (all, _) = doubtful(function, &Flow::new(function));
         all.into_iter().map(|register| function[register].name.clone()).collect()
     }
 

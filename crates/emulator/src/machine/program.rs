@@ -3,6 +3,7 @@
 use super::call::{self, CallSite, Passed, Slot, Unit};
 use super::definite::{self, Watched};
 use super::flow::Flow;
+use super::fragments::{self, Touched};
 use super::isolation::is_isolated;
 use super::registers::Layout;
 use crate::exec::{self, Action, Compute, Lanewise};
@@ -32,11 +33,13 @@ pub struct Step {
     pub action: Action,
     /// Registers that may be read before they are written.
     pub watched: Option<Box<Watched>>,
+    /// Registers of products that it may touch at a bad moment.
+    pub touched: Option<Box<Touched>>,
 }
 
 impl Step {
     fn new(guard: Option<ptx::Guard>, action: Action) -> Step {
-        Step { guard, action, watched: None }
+        Step { guard, action, watched: None, touched: None }
     }
 }
 
@@ -88,9 +91,10 @@ impl Program {
             // A function called from itself keeps registers for each call; those of the entry are enough.
             let (function, is_entry) = (decoder.function, decoder.unit.base == 0);
             let mut watched = if is_entry { definite::watched(function, &decoder.flow) } else { vec![] }.into_iter();
+            let mut touched = if is_entry { fragments::touched(function, &decoder.flow) } else { vec![] }.into_iter();
             for (at, statement) in function.body.iter().enumerate() {
-                let watched = watched.next().flatten();
-                program.steps.push(Step { watched, ..decoder.step(at, statement)? });
+                let (watched, touched) = (watched.next().flatten(), touched.next().flatten());
+                program.steps.push(Step { watched, touched, ..decoder.step(at, statement)? });
             }
             program.steps.push(Step::new(None, exec::end()));
         }

@@ -17,7 +17,7 @@ const WARPS: usize = 4;
 pub fn execute(cluster: &mut Cluster, at: At, request: &Request) -> Next {
     match request {
         Request::Multiply(multiply) => together(cluster, at, |cluster, at| issue(cluster, at, multiply)),
-        Request::Fence => together(cluster, at, |_, _| {}),
+        Request::Fence => together(cluster, at, |cluster, at| cluster.products[at.warp].fence()),
         Request::Commit => together(cluster, at, |cluster, at| {
             cluster.products[at.warp].commit();
             cluster.detector.wgmma_commit(at.lanes());
@@ -67,9 +67,10 @@ fn issue(cluster: &mut Cluster, at: At, multiply: &Arc<Multiply>) {
     }
     if cluster.checks {
         order(cluster, at, &issued);
+        checks::wgmma_registers::watch_product(cluster, at, multiply);
     }
     cluster.trace_product(at, warpgroup(cluster, at.warp).start);
-    cluster.products[at.warp].issue(Product { multiply: multiply.clone(), issued });
+    cluster.products[at.warp].issue(at, Product { multiply: multiply.clone(), issued });
     if cluster.adversary.lands_early() && cluster.adversary.lands() {
         // Products of one warp are carried out in their order.
         while let Some(product) = cluster.products[at.warp].take() {

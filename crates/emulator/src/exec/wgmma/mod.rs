@@ -12,9 +12,10 @@ mod issue;
 pub use descriptor::{Fault, PIECE};
 pub use issue::execute;
 
+use super::At;
 use super::layout::Layout;
 use super::product::{pack, shape, unpack};
-use crate::machine::{Decoder, Source, Values, Why};
+use crate::machine::{Cluster, Decoder, RegisterSet, Source, Values, Why, lanes};
 use crate::numerics::fragment::{Precision, Register, with_multiplier};
 use crate::numerics::product::Arithmetic;
 use crate::numerics::tensor_core::{Rule, Shape};
@@ -50,6 +51,17 @@ pub struct Multiply {
     accumulate: Source,
     accumulator: Layout,
     destinations: Vec<Option<RegisterId>>,
+    accumulators: RegisterSet,
+    /// The registers of A.
+    fragments: RegisterSet,
+}
+
+/// What a register is to a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Accumulator,
+    /// Holds elements of A.
+    Operand,
 }
 
 enum Left {
@@ -113,7 +125,10 @@ impl Multiply {
             }
             _ => Left::Shared(Matrix::decode(left, transposed.first(), decoder)?),
         };
+        let destinations = decoder.destinations(to)?;
         Ok(Multiply {
+            accumulators: destinations.iter().flatten().copied().collect(),
+            fragments: left.registers().collect(),
             arithmetic,
             shape,
             bits: a.bits(),
@@ -122,7 +137,7 @@ impl Multiply {
             right: Matrix::decode(right, transposed.last(), decoder)?,
             accumulate: decoder.source(accumulate, Type::Pred)?,
             accumulator: fragment::accumulator(shape.columns, d.bits()),
-            destinations: decoder.destinations(to)?,
+            destinations,
         })
     }
 
@@ -131,12 +146,34 @@ impl Multiply {
         &self.destinations
     }
 
-    /// The registers of A, read in flight.
-    pub fn sources(&self) -> &[Source] {
-        match &self.left {
-            Left::Registers(sources, _) => sources,
-            Left::Shared(_) => &[],
+    /// What a register is to this product.
+    pub fn role(&self, register: RegisterId) -> Option<Role> {
+        match (self.accumulators.has(register), self.fragments.has(register)) {
+            (true, _) => Some(Role::Accumulator),
+            (_, true) => Some(Role::Operand),
+            _ => None,
         }
+    }
+
+    /// The accumulators and the registers of A.
+    pub fn registers(&self) -> impl Iterator<Item = RegisterId> {
+        self.destinations.iter().flatten().copied().chain(self.left.registers())
+    }
+
+    /// A register that this product must not use while `earlier` is in flight. Products of one shape may share their
+    /// accumulators, and all may read the same A.
+    pub fn clash(&self, earlier: &Multiply) -> Option<RegisterId> {
+        let chained = self.shape == earlier.shape && self.destinations == earlier.destinations;
+        let accumulators = self.accumulators.common(&earlier.accumulators).filter(|_| !chained);
+        let read = || self.fragments.common(&earlier.accumulators);
+        let overwritten = || self.accumulators.common(&earlier.fragments);
+        accumulators.or_else(read).or_else(overwritten)
+    }
+
+    /// Does any of the lanes ask for the accumulators' old values?
+    pub fn accumulates(&self, cluster: &Cluster, at: At) -> bool {
+        let asks = cluster.read(at.warp, self.accumulate);
+        lanes(at.mask).any(|lane| asks[lane] != 0)
     }
 
     /// What warp `quarter` of the warpgroup reads. `read` reads what all lanes of the warp hold.
@@ -222,6 +259,19 @@ impl Multiply {
         self.arithmetic.multiply(self.shape, &a, &b, &mut c);
         let spread = |register| self.accumulator.spread(&c, register).map(|value| value as u32);
         (0..self.accumulator.registers()).map(spread).collect()
+    }
+}
+
+impl Left {
+    fn registers(&self) -> impl Iterator<Item = RegisterId> {
+        let sources = match self {
+            Left::Registers(sources, _) => sources.as_slice(),
+            Left::Shared(_) => &[],
+        };
+        sources.iter().filter_map(|source| match source {
+            Source::Register(register) => Some(*register),
+            _ => None,
+        })
     }
 }
 
