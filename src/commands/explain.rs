@@ -24,7 +24,7 @@ pub struct Arguments {
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     match (arguments.check.as_deref(), arguments.format) {
         (None, Format::Text) => {
-            checks::ALL.iter().for_each(|check| println!("{:<22} {}", check.name, summary(check)));
+            checks::ALL.iter().for_each(|check| println!("{:<22} {}", check.name, check.summary()));
         }
         (None, Format::Json) => print_own(json!({ "checks": list(checks::ALL.iter().copied(), check_json) })),
         (Some("forms"), Format::Text) => list_forms(),
@@ -53,7 +53,7 @@ fn check_json(check: &Check) -> Value {
     json!({
         "check": check.name,
         "severity": check.severity.word(),
-        "summary": summary(check),
+        "summary": check.summary(),
         "page": check.page(),
     })
 }
@@ -67,13 +67,6 @@ fn form_json(form: &Form) -> Value {
         "target": form.target.to_string(),
         "executes": emulator::executes(form),
     })
-}
-
-/// The first sentence of the page.
-fn summary(check: &Check) -> String {
-    let page = check.page();
-    let text = page.lines().skip(2).take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
-    text.split_inclusive(". ").next().unwrap_or_default().trim().to_string()
 }
 
 /// What the notation of the table means; `crates/ptx/src/forms/operands.rs` has all of it.

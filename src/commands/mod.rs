@@ -9,6 +9,8 @@ mod prove;
 mod ptx;
 mod run;
 mod sanitize;
+mod sarif;
+mod severity;
 mod trace;
 mod verify;
 

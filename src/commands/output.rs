@@ -35,9 +35,9 @@ pub fn print_json(command: &str, verdict: &str, exit: Exit, own: Value) {
     println!("{:#}", Value::Object(document));
 }
 
-/// The verdict of commands that look for findings in one kernel.
-pub fn verdict(findings: &[Finding]) -> &'static str {
-    if findings.is_empty() { "clean" } else { "findings" }
+/// The verdict of commands that look for findings in one kernel; warnings and lints count if they are denied.
+pub fn verdict(exit: Exit) -> &'static str {
+    if exit == Exit::Clean { "clean" } else { "findings" }
 }
 
 pub fn print_findings(kernel: &Kernel, findings: &[Finding], repeat: &str) {

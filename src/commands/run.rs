@@ -2,6 +2,7 @@
 
 use super::input::Input;
 use super::output::{Format, findings_json, print_findings, print_json};
+use super::severity::{Denied, Tally};
 use super::trace::TraceTo;
 use super::{Arithmetic, BackendName, Exit};
 use anyhow::Context;
@@ -42,6 +43,9 @@ pub struct Arguments {
     arithmetic: Arithmetic,
 
     #[command(flatten)]
+    denied: Denied,
+
+    #[command(flatten)]
     trace: TraceTo,
 
     /// Writes every buffer that the run changed to FOLDER/NAME.bin, raw and little-endian
@@ -62,6 +66,7 @@ struct Shown {
     expected: usize,
     /// Of kernels that compute attention.
     parity: Option<Parity>,
+    denied: Denied,
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -98,6 +103,7 @@ fn on<B: Backend>(backend: &B, kernel: &Kernel, arguments: &Arguments, options: 
         failures: memory.failures(&resolved).iter().map(ToString::to_string).collect(),
         expected: resolved.buffers.iter().filter(|buffer| buffer.expectation.is_some()).count(),
         parity: parity(kernel, &memory)?,
+        denied: arguments.denied,
     };
     match arguments.format {
         Format::Json => print_json("run", shown.exit().verdict(), shown.exit(), shown.json()),
@@ -137,7 +143,8 @@ fn parity(kernel: &Kernel, memory: &Memory) -> anyhow::Result<Option<Parity>> {
 impl Shown {
     fn exit(&self) -> Exit {
         let wrong = self.parity.as_ref().is_some_and(|parity| !parity.passes());
-        Exit::of_findings(!self.run.findings.is_empty() || !self.failures.is_empty() || wrong)
+        let found = self.denied.exit(&self.run.findings) == Exit::Findings;
+        Exit::of_findings(found || !self.failures.is_empty() || wrong)
     }
 
     fn print(&self) {
@@ -150,8 +157,8 @@ impl Shown {
         }
         self.failures.iter().for_each(|failure| println!("error: {failure}"));
         self.parity.iter().for_each(|parity| println!("against the float64 oracle: {parity}"));
-        let (findings, failures) = (self.run.findings.len(), self.failures.len());
-        println!("{findings} findings, {failures} of {} expectations fail", self.expected);
+        let (tally, failures) = (Tally::of(&self.run.findings), self.failures.len());
+        println!("{tally}; {failures} of {} expectations fail", self.expected);
     }
 
     fn json(&self) -> Value {

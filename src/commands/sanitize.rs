@@ -1,7 +1,9 @@
 //! `sanitize`: a kernel on the emulator, with all checks, under several schedules.
 
 use super::input::Input;
-use super::output::{Format, findings_json, print_findings, print_json, verdict};
+use super::output::{findings_json, print_findings, print_json, verdict};
+use super::sarif;
+use super::severity::{Denied, Tally, counted};
 use super::trace::TraceTo;
 use super::{Arithmetic, Exit};
 use emulator::Emulator;
@@ -12,7 +14,7 @@ use serde_json::json;
 /// Runs a kernel on the emulator under several schedules and reports races, missing waits and their like
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash sanitize kernel.ptx\n  veriflash sanitize kernel.ptx --seed 17          repeats one schedule\n  veriflash sanitize add.ptx --grid 8 --block 128 --arg 'x=f32[1024]:normal(1)' --arg 'n=u32:1024'\n  veriflash sanitize kernel.ptx --format json\n  veriflash sanitize kernel.ptx --trace trace.json   a timeline for https://ui.perfetto.dev"
+    after_help = "Examples:\n  veriflash sanitize kernel.ptx\n  veriflash sanitize kernel.ptx --seed 17          repeats one schedule\n  veriflash sanitize add.ptx --grid 8 --block 128 --arg 'x=f32[1024]:normal(1)' --arg 'n=u32:1024'\n  veriflash sanitize kernel.ptx --format sarif --deny-warnings\n  veriflash sanitize kernel.ptx --trace trace.json   a timeline for https://ui.perfetto.dev"
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -39,11 +41,24 @@ pub struct Arguments {
     arithmetic: Arithmetic,
 
     #[command(flatten)]
+    denied: Denied,
+
+    #[command(flatten)]
     trace: TraceTo,
 
     /// How the result is written
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+}
+
+/// How findings are written.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Format {
+    #[default]
+    Text,
+    Json,
+    /// SARIF 2.1.0, which code-hosting sites show on the line
+    Sarif,
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -53,19 +68,21 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let seeds: Vec<u64> = arguments.seed.map_or_else(|| (0..arguments.seeds).collect(), |seed| vec![seed]);
     let sanitized = emulator::sanitize(&kernel, &seeds, arguments.data_seed, &arguments.options())?;
     let findings = &sanitized.findings;
-    let exit = Exit::of_findings(!findings.is_empty());
+    let (exit, tally) = (arguments.denied.exit(findings), Tally::of(findings));
     arguments.draw(&kernel, findings, &seeds)?;
     match arguments.format {
         Format::Json => {
-            print_json("sanitize", verdict(findings), exit, json!({ "findings": findings_json(findings) }));
+            let own = json!({ "counts": tally.json(), "findings": findings_json(findings) });
+            print_json("sanitize", verdict(exit), exit, own);
         }
+        Format::Sarif => println!("{:#}", sarif::document(&kernel, findings, exit)),
         Format::Text => {
             print_findings(&kernel, findings, &arguments.repeat());
             let seen = sanitized.runs.iter().flat_map(|(_, run, _)| &run.witness);
             let launches: u64 = seen.map(|witness| u64::from(witness.count)).sum();
             let (launches, schedules) =
                 (counted(launches, "launch", "es"), counted(seeds.len() as u64, "schedule", "s"));
-            println!("{}; {launches} ran under {schedules}", counted(findings.len() as u64, "finding", "s"));
+            println!("{tally}; {launches} ran under {schedules}");
         }
     }
     Ok(exit)
@@ -102,9 +119,4 @@ impl Arguments {
         }
         repeat
     }
-}
-
-/// `1 finding`, `2 findings`.
-fn counted(count: u64, one: &str, ending: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { ending })
 }

@@ -22,7 +22,7 @@ impl Reporter<'_> {
         let level = match finding.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
-            Severity::Lint => Level::NOTE,
+            Severity::Lint => Level::NOTE.with_name("lint"),
         };
         let files = self.files(finding);
         let mut group = Group::with_title(level.primary_title(finding.message.as_str()).id(finding.check));

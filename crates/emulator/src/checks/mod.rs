@@ -80,6 +80,13 @@ impl Check {
         let text = lines.map(|line| line.trim_start_matches("//!").strip_prefix(' ').unwrap_or(""));
         text.collect::<Vec<_>>().join("\n")
     }
+
+    /// The first sentence of the page.
+    pub fn summary(&self) -> String {
+        let page = self.page();
+        let text = page.lines().skip(2).take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+        text.split_inclusive(". ").next().unwrap_or_default().trim().to_string()
+    }
 }
 
 #[cfg(test)]
