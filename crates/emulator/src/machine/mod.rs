@@ -6,6 +6,7 @@ mod cluster;
 mod definedness;
 mod definite;
 mod flow;
+mod gathered;
 mod grid;
 mod isolation;
 mod meeting;
