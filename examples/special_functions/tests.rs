@@ -113,8 +113,8 @@ fn emulate(form: &Form, first: u64) {
         kernel(form)
     );
     let kernel = launch::Kernel::parse(form.name, &text).expect("the recipe reads");
-    let sanitized =
-        emulator::sanitize(&kernel, &[0], 0, u64::MAX).unwrap_or_else(|error| panic!("{}: {error}", form.name));
+    let sanitized = emulator::sanitize(&kernel, &[0], 0, &launch::backend::Options::default())
+        .unwrap_or_else(|error| panic!("{}: {error}", form.name));
     assert!(sanitized.findings.is_empty(), "{}", form.name);
     let resolved = kernel.resolve(&launch::Limits::default()).expect("the recipe resolves");
     sanitized.runs[0].2.check(&resolved).unwrap_or_else(|error| panic!("{}: {error}", form.name));

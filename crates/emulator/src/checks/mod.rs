@@ -10,6 +10,7 @@ pub mod misaligned;
 pub mod missing_wait;
 pub mod out_of_bounds;
 pub mod proxy_fence;
+pub mod race_global;
 pub mod race_shared;
 pub mod race_warp;
 pub mod tensor_map;
@@ -49,6 +50,7 @@ pub const ALL: &[&Check] = &[
     &missing_wait::CHECK,
     &out_of_bounds::CHECK,
     &proxy_fence::CHECK,
+    &race_global::CHECK,
     &race_shared::CHECK,
     &race_warp::CHECK,
     &tensor_map::CHECK,

@@ -1,13 +1,15 @@
 //! From a fault of the race detector to a finding: which check it belongs to, and the words they share.
 
+use super::uninitialised_memory::Suspect;
 use super::{early_release, missing_wait, proxy_fence, race_shared, race_warp, uninitialised_memory, words};
 use crate::exec::{At, shared_byte};
 use crate::finding::{Actor, Report};
 use crate::happens_before::{Agent, Batch, Class, Fault, Party, Space};
 use crate::machine::Cluster;
 
-/// At the end of a block: its races, and the reads of unwritten bytes that are not races.
-pub fn report_faults(cluster: &mut Cluster) {
+/// At the end of a cluster: its races, and the reads of unwritten bytes that are not races. Returns those of which the
+/// other clusters decide.
+pub fn report_faults(cluster: &mut Cluster) -> Vec<Suspect> {
     let faults = cluster.detector.take_faults();
     for fault in &faults {
         let report = match fault.class {
@@ -20,7 +22,7 @@ pub fn report_faults(cluster: &mut Cluster) {
         cluster.findings.add(report);
     }
     let racing: Vec<u32> = faults.iter().flat_map(|fault| [fault.first.site.0, fault.second.site.0]).collect();
-    uninitialised_memory::settle(cluster, &racing);
+    uninitialised_memory::settle(cluster, &racing)
 }
 
 /// The parties as (1) and (2). Which of two unordered accesses ran first is luck, so they are told in the order of the

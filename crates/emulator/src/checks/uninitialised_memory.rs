@@ -13,8 +13,9 @@
 
 use super::{Check, words};
 use crate::exec::{Access, Accessed, At};
-use crate::finding::Report;
+use crate::finding::{Findings, Report};
 use crate::machine::{Cluster, lanes};
+use crate::memory::GlobalMemory;
 use std::collections::BTreeMap;
 
 pub const CHECK: Check = Check::error("uninitialised-memory", include_str!("uninitialised_memory.rs"));
@@ -47,21 +48,54 @@ pub fn watch_piece(cluster: &mut Cluster, at: At, lane: usize, place: Accessed, 
     }
 }
 
-/// At the end of a block. Whether the bytes of a read that races were there yet is luck, and the race is the finding;
-/// but bytes that nobody has written to this day are a finding of their own.
-pub fn settle(cluster: &mut Cluster, racing: &[u32]) {
+/// A read of global memory that nobody had written: other clusters may have raced with it.
+#[derive(Clone, Debug)]
+pub struct Suspect {
+    statement: u32,
+    allocation: usize,
+    offset: usize,
+    bytes: usize,
+    report: Report,
+}
+
+/// At the end of a cluster. Whether the bytes of a read that races were there yet is luck, and the race is the finding;
+/// but bytes that nobody has written to this day are a finding of their own. Of global memory that is told when all
+/// clusters have ended.
+pub fn settle(cluster: &mut Cluster, racing: &[u32]) -> Vec<Suspect> {
     let mut reads = std::mem::take(&mut cluster.unwritten_reads);
     reads.retain(|(statement, place), read| {
         !racing.contains(statement) || cluster.first_unwritten(*place, read.bytes).is_some()
     });
-    for ((_, place), read) in reads {
-        let count = read.bytes as u64;
-        let (are, them) = (words::are(count), words::them(count));
-        let message =
-            format!("{} of {} {are} read, and nobody wrote {them}", words::bytes(count), cluster.place(place));
-        let who = words::who(cluster, read.at.warp, read.at.mask);
-        let second = cluster.actor(read.at, &format!("{who} reads {them}"));
-        let help = "write every byte before it is read, if only with zeros";
-        cluster.findings.add(Report::new(&CHECK, message, second).help(help).count(read.count));
+    let mut suspects = Vec::new();
+    for ((statement, place), read) in reads {
+        let report = report(cluster, place, &read);
+        match place {
+            Accessed::Global { allocation, offset } => {
+                suspects.push(Suspect { statement, allocation, offset, bytes: read.bytes, report });
+            }
+            _ => cluster.findings.add(report),
+        }
     }
+    suspects
+}
+
+/// At the end of a launch, with the statements that race between clusters.
+pub fn settle_global(findings: &mut Findings, global: &GlobalMemory, suspects: Vec<Suspect>, racing: &[u32]) {
+    for Suspect { statement, allocation, offset, bytes, report } in suspects {
+        let unwritten = || global.pages(allocation).first_unwritten(offset, bytes).is_some();
+        if !racing.contains(&statement) || unwritten() {
+            findings.add(report);
+        }
+    }
+}
+
+fn report(cluster: &Cluster, place: Accessed, read: &Read) -> Report {
+    let count = read.bytes as u64;
+    let (are, them) = (words::are(count), words::them(count));
+    let message = format!("{} of {} {are} read, and nobody wrote {them}", words::bytes(count), cluster.place(place));
+    let who = words::who(cluster, read.at.warp, read.at.mask);
+    let second = cluster.actor(read.at, &format!("{who} reads {them}"));
+    Report::new(&CHECK, message, second)
+        .help("write every byte before it is read, if only with zeros")
+        .count(read.count)
 }

@@ -58,6 +58,11 @@ impl Pattern {
         self.unit() == EVERY
     }
 
+    /// The lane that touched the first byte, and how many bytes it touched at most.
+    pub fn first_lane(self) -> (u8, u32) {
+        if self.is_every() { (0, u32::MAX) } else { (self.first() as u8, 1 << self.unit()) }
+    }
+
     /// Bytes per lane within a word: 1 or 2, else 4.
     pub fn bytes_in_word(self) -> u8 {
         1 << self.unit().min(2)

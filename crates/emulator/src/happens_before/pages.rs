@@ -51,6 +51,17 @@ impl Pages {
         (place as usize * PAGE as usize + (granule % PAGE) as usize, self.made != before)
     }
 
+    /// The pages made so far, by number: where the granules of each begin.
+    pub fn in_order(&self) -> Vec<(u64, usize)> {
+        let direct = self.direct.iter().zip(0u64..).filter_map(|(place, index)| {
+            let page = index / DIRECT << BLOCK_SHIFT | index % DIRECT;
+            place.map(|place| (page, place))
+        });
+        let mut pages: Vec<_> = direct.chain(self.sparse.iter().map(|(page, place)| (*page, *place))).collect();
+        pages.sort_unstable();
+        pages.into_iter().map(|(page, place)| (page, place as usize * PAGE as usize)).collect()
+    }
+
     #[inline]
     fn direct(&mut self, page: usize) -> u32 {
         if let Some(Some(place)) = self.direct.get(page) {

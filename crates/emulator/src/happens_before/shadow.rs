@@ -70,7 +70,37 @@ pub struct Shadow {
     strays: u64,
 }
 
+/// What is remembered of some bytes.
+pub enum Remembered<'a> {
+    /// Of a whole granule or word: the last write and one of the reads behind it.
+    Marks { bytes: u64, write: Mark, read: Mark },
+    /// Of a word.
+    Items(&'a [Item]),
+}
+
 impl Shadow {
+    /// All that is remembered, in the order of addresses.
+    pub fn visit(&self, mut tell: impl FnMut(u64, Remembered)) {
+        for (page, begin) in self.pages.in_order() {
+            for (cell, granule) in self.cells[begin..begin + PAGE as usize].iter().zip(page * PAGE..) {
+                if cell.write.is(SPLIT) {
+                    let words = self.words.all[cell.write.site as usize].iter().zip(granule * 4..);
+                    words.for_each(|(word, number)| tell(number * 4, self.remembered(word, 4)));
+                } else if (cell.write.time | cell.read.time | cell.read.tag & MANY) != 0 {
+                    tell(granule * 16, self.remembered(cell, 16));
+                }
+            }
+        }
+    }
+
+    fn remembered(&self, cell: &Cell, bytes: u64) -> Remembered<'_> {
+        if cell.write.is(LIST) {
+            return Remembered::Items(&self.lists.all[cell.write.site as usize].items);
+        }
+        let many = cell.read.is(MANY).then(|| self.readers.all[cell.read.site as usize][0]);
+        Remembered::Marks { bytes, write: cell.write, read: many.unwrap_or(cell.read) }
+    }
+
     fn place(&mut self, granule: u64) -> usize {
         let (place, new) = self.pages.place(granule);
         if new {

@@ -1,6 +1,7 @@
 //! A launch: every cluster of the grid, on all cores where they know nothing of each other, else in turns.
 
 use super::cluster::Block;
+use super::gathered::{Gathered, Left};
 use super::{Cluster, Program, Warp};
 use crate::async_engines::{Copies, Products};
 use crate::checks;
@@ -56,6 +57,7 @@ struct Ended<'k> {
     findings: Findings<'k>,
     executed: u64,
     stopped: bool,
+    left: Left,
     /// The timeline of the cluster, and its blocks.
     trace: Option<(Box<Recorder>, Vec<[u32; 3]>)>,
 }
@@ -64,10 +66,13 @@ impl Grid<'_> {
     /// Runs every cluster; stops early if one traps or the budget is used up. Returns how many instructions warps
     /// executed.
     pub fn run(&self, global: &mut GlobalMemory, findings: &mut Findings, timeline: Option<&mut Timeline>) -> u64 {
-        match self.program.isolated {
-            true => self.run_apart(global, findings, timeline),
-            false => self.run_in_turns(global, findings, timeline),
-        }
+        let mut gathered = Gathered::default();
+        let executed = match self.program.isolated {
+            true => self.run_apart(global, findings, &mut gathered, timeline),
+            false => self.run_in_turns(global, findings, &mut gathered, timeline),
+        };
+        gathered.report(self.shape, global, findings);
+        executed
     }
 
     /// Clusters that know nothing of each other, on all cores. Each sees memory as it was before its batch; what they
@@ -76,6 +81,7 @@ impl Grid<'_> {
         &self,
         global: &mut GlobalMemory,
         findings: &mut Findings,
+        gathered: &mut Gathered,
         mut timeline: Option<&mut Timeline>,
     ) -> u64 {
         let (clusters, whole) = (self.shape.clusters(), self.options.instruction_budget);
@@ -94,6 +100,7 @@ impl Grid<'_> {
                 left -= one.executed;
                 global.take_changes(one.global);
                 findings.absorb(one.findings);
+                gathered.add_apart(number, one.left);
                 record(&mut timeline, one.trace);
                 if one.stopped {
                     return whole - left;
@@ -121,6 +128,7 @@ impl Grid<'_> {
         &self,
         global: &mut GlobalMemory,
         findings: &mut Findings,
+        gathered: &mut Gathered,
         mut timeline: Option<&mut Timeline>,
     ) -> u64 {
         let whole = self.options.instruction_budget;
@@ -151,6 +159,7 @@ impl Grid<'_> {
                 let ended = self.end(cluster, executed);
                 *global = ended.global;
                 findings.absorb(ended.findings);
+                gathered.add(ended.left);
                 record(&mut timeline, ended.trace);
                 if ended.stopped {
                     // Nothing runs any more; what the others did until now counts.
@@ -159,6 +168,7 @@ impl Grid<'_> {
                         let ended = self.end(other, 0);
                         *global = ended.global;
                         findings.absorb(ended.findings);
+                        gathered.add(ended.left);
                     }
                     return whole - left;
                 }
@@ -211,7 +221,7 @@ impl Grid<'_> {
 
     /// What is left to say when all threads of a cluster have exited, or nobody can go on.
     fn end<'k>(&self, mut cluster: Cluster<'_, 'k>, executed: u64) -> Ended<'k> {
-        checks::report_faults(&mut cluster);
+        let suspects = checks::report_faults(&mut cluster);
         if !cluster.stopped {
             checks::async_leak::report(&mut cluster);
         }
@@ -219,7 +229,9 @@ impl Grid<'_> {
         cluster.trace_end();
         let indices = cluster.blocks.iter().map(|block| block.index).collect();
         let trace = cluster.trace.map(|trace| (trace, indices));
-        Ended { global: cluster.global, findings: cluster.findings, executed, stopped: cluster.stopped, trace }
+        let left = Left { touched: cluster.detector.summary(), suspects };
+        let Cluster { global, findings, stopped, .. } = cluster;
+        Ended { global, findings, executed, stopped, left, trace }
     }
 }
 
@@ -245,7 +257,7 @@ impl LaunchShape {
     }
 
     /// The blocks of a cluster, by rank.
-    fn members(&self, number: u64) -> impl Iterator<Item = [u32; 3]> {
+    pub fn members(&self, number: u64) -> impl Iterator<Item = [u32; 3]> {
         let along = |axis: usize| u64::from(self.grid[axis] / self.cluster[axis]);
         let place = place(number, [along(0), along(1)]);
         let cluster = self.cluster;
@@ -253,6 +265,10 @@ impl LaunchShape {
             let inside = self::place(rank.into(), [cluster[0].into(), cluster[1].into()]);
             [0, 1, 2].map(|axis| place[axis] * cluster[axis] + inside[axis])
         })
+    }
+
+    pub fn warps_per_block(&self) -> u32 {
+        self.block.iter().product::<u32>().div_ceil(32)
     }
 
     /// The lanes of each warp of `blocks` blocks; the last of a block may be partial.

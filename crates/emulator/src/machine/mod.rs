@@ -7,6 +7,7 @@ mod definedness;
 mod definite;
 mod flow;
 mod fragments;
+mod gathered;
 mod grid;
 mod isolation;
 mod meeting;

@@ -1,0 +1,142 @@
+//! What a cluster did to global memory, in the end: for every byte one who wrote it and one who read it.
+
+use super::mark::{Item, Mark};
+use super::rows::Channel;
+use super::shadow::Remembered;
+use super::warp::Track;
+use super::{Detector, Site, Space};
+
+/// Who accesses memory for a thread, if it does not do so itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Unit {
+    Thread,
+    /// `cp.async`.
+    Copy,
+    /// A bulk copy from shared memory.
+    Store,
+    /// A bulk copy to shared memory.
+    Load,
+}
+
+/// Bytes that lie one behind the other, touched with one statement by lanes of one warp: `each` bytes by a lane, then as
+/// many by the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Touched {
+    pub start: u64,
+    pub bytes: u32,
+    each: u32,
+    /// Bytes that lay before the start and are not part of it.
+    skipped: u32,
+    pub site: Site,
+    pub warp: u32,
+    lane: u8,
+    pub unit: Unit,
+}
+
+impl Touched {
+    pub fn end(&self) -> u64 {
+        self.start + u64::from(self.bytes)
+    }
+
+    /// The lane that touched the byte at an address.
+    pub fn lane_at(&self, address: u64) -> u8 {
+        self.lane + ((address - self.start + u64::from(self.skipped)) / u64::from(self.each)) as u8
+    }
+
+    /// How many bytes from an address on that lane touched.
+    pub fn lane_bytes(&self, address: u64) -> u32 {
+        let left = self.each - ((address - self.start) as u32 + self.skipped) % self.each;
+        left.min((self.end() - address) as u32)
+    }
+
+    /// The part between two addresses, both inside.
+    pub fn cut(&self, start: u64, end: u64) -> Touched {
+        let skipped = self.skipped + (start - self.start) as u32;
+        Touched { start, bytes: (end - start) as u32, skipped, ..*self }
+    }
+
+    /// Appends what lies right behind it and was touched in the same way; false if it does not.
+    fn extend(&mut self, next: &Touched) -> bool {
+        let same = (self.site, self.warp, self.unit) == (next.site, next.warp, next.unit);
+        let one_lane = self.bytes == self.each && next.bytes == next.each && self.lane == next.lane;
+        let goes_on = self.bytes.is_multiple_of(self.each)
+            && self.each == next.each
+            && u32::from(next.lane) == u32::from(self.lane) + self.bytes / self.each;
+        if !same || self.end() != next.start || !(one_lane || goes_on) {
+            return false;
+        }
+        self.bytes += next.bytes;
+        if one_lane {
+            self.each = self.bytes;
+        }
+        true
+    }
+}
+
+/// Stretches that do not overlap, by address.
+#[derive(Clone, Default, Debug)]
+pub struct Stretches(pub Vec<Touched>);
+
+impl Stretches {
+    fn push(&mut self, next: Touched) {
+        if !self.0.last_mut().is_some_and(|last| last.extend(&next)) {
+            self.0.push(next);
+        }
+    }
+}
+
+/// The global memory that a cluster touched.
+#[derive(Clone, Default, Debug)]
+pub struct Summary {
+    pub writes: Stretches,
+    pub reads: Stretches,
+}
+
+impl Detector {
+    /// What the cluster did to global memory until now.
+    pub fn summary(&self) -> Summary {
+        let mut summary = Summary::default();
+        self.shadows[Space::Global as usize].visit(|address, remembered| match remembered {
+            Remembered::Marks { bytes, write, read } => {
+                self.add_mark(&mut summary.writes, address, bytes, &write);
+                self.add_mark(&mut summary.reads, address, bytes, &read);
+            }
+            Remembered::Items(items) => {
+                self.add_items(&mut summary.writes, address, items, true);
+                self.add_items(&mut summary.reads, address, items, false);
+            }
+        });
+        summary
+    }
+
+    fn add_mark(&self, into: &mut Stretches, start: u64, bytes: u64, mark: &Mark) {
+        if mark.time == 0 {
+            return;
+        }
+        let (lane, each) = mark.pattern().first_lane();
+        let (warp, unit) = self.issuer(mark.row(), mark.time, lane, Site(mark.site));
+        let each = each.min(bytes as u32);
+        into.push(Touched { start, bytes: bytes as u32, each, skipped: 0, site: Site(mark.site), warp, lane, unit });
+    }
+
+    fn add_items(&self, into: &mut Stretches, word: u64, items: &[Item], write: bool) {
+        for byte in 0..4 {
+            let touches = |item: &&Item| item.write == write && item.bytes >> byte & 1 == 1;
+            if let Some(item) = items.iter().find(touches) {
+                let lane = item.mask.trailing_zeros() as u8;
+                let (warp, unit) = self.issuer(item.row, item.time, lane, Site(item.site));
+                let (start, site) = (word + byte, Site(item.site));
+                into.push(Touched { start, bytes: 1, each: 1, skipped: 0, site, warp, lane, unit });
+            }
+        }
+    }
+
+    fn issuer(&self, row: super::clock::Row, time: u32, lane: u8, site: Site) -> (u32, Unit) {
+        match self.rows.channel(row) {
+            Channel::Lanes(warp) | Channel::Products(warp) => (warp, Unit::Thread),
+            Channel::Track(warp, Track::Copies) => (warp, Unit::Copy),
+            Channel::Track(warp, _) => (warp, Unit::Store),
+            Channel::Mbarrier(barrier) => (self.mbarriers.load(barrier, time, lane, site).0, Unit::Load),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What clusters leave to be judged when all of them have run.
+
+use super::LaunchShape;
+use crate::checks::race_global::{self, Scene};
+use crate::checks::uninitialised_memory::{self, Suspect};
+use crate::finding::Findings;
+use crate::happens_before::{Ledger, Summary};
+use crate::memory::GlobalMemory;
+
+/// What one cluster leaves.
+pub struct Left {
+    /// What it did to global memory.
+    pub touched: Summary,
+    pub suspects: Vec<Suspect>,
+}
+
+/// What all clusters of a launch left, in their order.
+#[derive(Default)]
+pub struct Gathered {
+    ledger: Ledger,
+    suspects: Vec<Suspect>,
+}
+
+impl Gathered {
+    /// A cluster that knew nothing of the others.
+    pub fn add_apart(&mut self, number: u64, left: Left) {
+        self.ledger.add(number, &left.touched);
+        self.add(left);
+    }
+
+    pub fn add(&mut self, left: Left) {
+        self.suspects.extend(left.suspects);
+    }
+
+    /// Races between clusters, and reads of unwritten bytes that are none.
+    pub fn report(self, shape: &LaunchShape, global: &GlobalMemory, findings: &mut Findings) {
+        let scene = Scene { shape, global };
+        let crossings = self.ledger.into_crossings();
+        for crossing in &crossings {
+            let report = race_global::report(&scene, findings, crossing);
+            findings.add(report);
+        }
+        let racing: Vec<u32> = crossings.iter().flat_map(|one| [one.first.site.0, one.second.site.0]).collect();
+        uninitialised_memory::settle_global(findings, global, self.suspects, &racing);
+    }
+}
