@@ -1,56 +1,20 @@
 //! What `cp.reduce.async.bulk` does to one element, and to a run of them.
 
 use super::tensor_map::{ElementType, Fault};
-use crate::numerics::arithmetic::{self, Mode, NanOperand};
+use crate::numerics::arithmetic::{self, Mode};
 use crate::numerics::half;
+use crate::numerics::update::Operation::{self, *};
 use ptx::Type;
 
-/// How the old value and the operand become the new one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    Add,
-    Minimum,
-    Maximum,
-    Increment,
-    Decrement,
-    And,
-    Or,
-    Xor,
-}
-
-use Operation::*;
-
-const OPERATIONS: [(&str, Operation); 8] = [
-    ("add", Add),
-    ("min", Minimum),
-    ("max", Maximum),
-    ("inc", Increment),
-    ("dec", Decrement),
-    ("and", And),
-    ("or", Or),
-    ("xor", Xor),
-];
-
-impl Operation {
-    /// By its modifier, without the dot.
-    pub fn named(word: &str) -> Option<Operation> {
-        OPERATIONS.iter().find(|row| row.0 == word).map(|row| row.1)
-    }
-
-    fn text(self) -> &'static str {
-        OPERATIONS[self as usize].0
-    }
-
-    /// The types that it takes in global memory (PTX ISA, "cp.reduce.async.bulk", table of operations).
-    fn types(self) -> (&'static [Type], &'static str) {
-        use Type::*;
-        match self {
-            Add => (&[U32, S32, U64, F16, Bf16, F32, F64], "u32, s32, u64, f16, bf16, f32 or f64"),
-            Minimum | Maximum => (&[U32, S32, U64, S64, F16, Bf16], "u32, s32, u64, s64, f16 or bf16"),
-            Increment | Decrement => (&[U32], "u32"),
-            // An H200 takes s32 for 32 bits, and does not take s64.
-            And | Or | Xor => (&[B32, B64, U32, S32, U64], "32 or 64 bits, not s64"),
-        }
+/// The types that an operation takes in global memory (PTX ISA, "cp.reduce.async.bulk", table of operations).
+fn types(operation: Operation) -> (&'static [Type], &'static str) {
+    use Type::*;
+    match operation {
+        Add => (&[U32, S32, U64, F16, Bf16, F32, F64], "u32, s32, u64, f16, bf16, f32 or f64"),
+        Minimum | Maximum => (&[U32, S32, U64, S64, F16, Bf16], "u32, s32, u64, s64, f16 or bf16"),
+        Increment | Decrement => (&[U32], "u32"),
+        // An H200 takes s32 for 32 bits, and does not take s64.
+        And | Or | Xor => (&[B32, B64, U32, S32, U64], "32 or 64 bits, not s64"),
     }
 }
 
@@ -64,7 +28,7 @@ pub struct Reduction {
 impl Reduction {
     /// In global memory.
     pub fn global(operation: Operation, ty: Type) -> Result<Reduction, Fault> {
-        let (types, expected) = operation.types();
+        let (types, expected) = types(operation);
         match types.contains(&ty) {
             true => Ok(Reduction { operation, ty }),
             false => Err(Fault::Reduction { operation: operation.text(), element: ty.to_string(), expected }),
@@ -105,12 +69,12 @@ impl Reduction {
     /// The new value of one element.
     pub fn update(self, old: u64, operand: u64) -> u64 {
         match (self.operation, self.ty) {
-            (operation, Type::F16) => on_half(operation, old as u16, operand as u16, half::Mode::F16),
-            (operation, Type::Bf16) => on_half(operation, old as u16, operand as u16, half::Mode::BF16),
+            (operation, Type::F16) => operation.on_halves(half::Mode::F16, old as u16, operand as u16).into(),
+            (operation, Type::Bf16) => operation.on_halves(half::Mode::BF16, old as u16, operand as u16).into(),
             // Unlike those of `red`, the sums of the copy engine keep subnormals (H200).
             (_, Type::F32) => arithmetic::add(old as u32, operand as u32, Mode::NEAREST).into(),
             (_, Type::F64) => add_double(old, operand),
-            (operation, ty) => on_integers(operation, ty, old, operand),
+            (operation, ty) => operation.on_integers(ty, old, operand),
         }
     }
 }
@@ -119,18 +83,6 @@ fn number(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);
     u64::from_le_bytes(word)
-}
-
-/// To nearest even, subnormals kept (`.noftz`); a NaN operand of `min` and `max` is ignored.
-fn on_half(operation: Operation, old: u16, operand: u16, mode: half::Mode) -> u64 {
-    let select = |choose: fn(u32, u32, NanOperand) -> u32| {
-        half::select(old, operand, mode, |a, b| choose(a, b, NanOperand::Ignored))
-    };
-    u64::from(match operation {
-        Minimum => select(arithmetic::minimum),
-        Maximum => select(arithmetic::maximum),
-        _ => half::add(old, operand, mode),
-    })
 }
 
 /// What makes a NaN of f64 quiet.
@@ -147,69 +99,12 @@ fn add_double(old: u64, operand: u64) -> u64 {
     }
 }
 
-fn on_integers(operation: Operation, ty: Type, old: u64, operand: u64) -> u64 {
-    let order = signed(ty, old).cmp(&signed(ty, operand));
-    match operation {
-        Add => old.wrapping_add(operand) & u64::MAX >> (64 - ty.bits()),
-        Minimum => {
-            if order.is_le() {
-                old
-            } else {
-                operand
-            }
-        }
-        Maximum => {
-            if order.is_ge() {
-                old
-            } else {
-                operand
-            }
-        }
-        Increment => {
-            if old >= operand {
-                0
-            } else {
-                old + 1
-            }
-        }
-        Decrement => {
-            if old == 0 || old > operand {
-                operand
-            } else {
-                old - 1
-            }
-        }
-        And => old & operand,
-        Or => old | operand,
-        Xor => old ^ operand,
-    }
-}
-
-fn signed(ty: Type, value: u64) -> i128 {
-    match ty {
-        Type::S32 => i128::from(value as u32 as i32),
-        Type::S64 => i128::from(value as i64),
-        _ => i128::from(value),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn update(operation: Operation, ty: Type, old: u64, operand: u64) -> u64 {
         Reduction::global(operation, ty).unwrap().update(old, operand)
-    }
-
-    #[test]
-    fn integers_wrap_and_compare_by_their_sign() {
-        assert_eq!(update(Add, Type::U32, 0xffff_ffff, 2), 1);
-        assert_eq!(update(Add, Type::U64, u64::MAX, 2), 1);
-        assert_eq!([Type::S32, Type::U32].map(|ty| update(Minimum, ty, 0xffff_ffff, 1)), [0xffff_ffff, 1]);
-        assert_eq!([Type::S64, Type::U64].map(|ty| update(Maximum, ty, u64::MAX, 1)), [1, u64::MAX]);
-        assert_eq!([4, 5, 9].map(|old| update(Increment, Type::U32, old, 5)), [5, 0, 0]);
-        assert_eq!([0, 5, 6, 3].map(|old| update(Decrement, Type::U32, old, 5)), [5, 4, 5, 2]);
-        assert_eq!([And, Or, Xor].map(|operation| update(operation, Type::B64, 0b1100, 0b1010)), [8, 14, 6]);
     }
 
     #[test]
@@ -271,6 +166,5 @@ mod tests {
         let bytes = refused(Reduction::tensor(Xor, ElementType::U8));
         assert_eq!(bytes, "xor of .u8 elements: expected 32 or 64 bits, not s64");
         assert!(Reduction::tensor(Or, ElementType::U32).is_ok() && Reduction::shared(Or, Type::B32).is_ok());
-        assert_eq!(["add", "xor", "exch"].map(Operation::named), [Some(Add), Some(Xor), None]);
     }
 }

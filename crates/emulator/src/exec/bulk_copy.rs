@@ -3,13 +3,14 @@
 
 use super::access::{Access, Accessed, watched_shared};
 use super::{Action, At, Next};
-use crate::async_engines::reduce::{self, Reduction};
+use crate::async_engines::reduce::Reduction;
 use crate::async_engines::tensor::Plan;
 use crate::async_engines::tensor_map::{BYTES as MAP_BYTES, Fault, TensorMap};
 use crate::async_engines::{Operation, Piece, Spot, Transfer};
 use crate::checks;
 use crate::happens_before::{Bulk as Touched, Kind, Site, Space as Watched, Stretch};
 use crate::machine::{AddressSource, Cluster, Decoder, Source, Why, lanes};
+use crate::numerics::update::Operation as Change;
 use ptx::forms::BulkCopy as Op;
 use ptx::{Immediate, Instruction, Operand, Space, Type};
 
@@ -32,7 +33,7 @@ pub struct Start {
     barrier: Option<AddressSource>,
     /// Ranks of the blocks that a load fills.
     multicast: Option<Source>,
-    change: Option<reduce::Operation>,
+    change: Option<Change>,
     ty: Option<Type>,
 }
 
@@ -143,10 +144,10 @@ fn decode_far(operand: &Operand, bytes: Option<&Operand>, decoder: &Decoder) -> 
 }
 
 /// What a reduction does.
-fn change(instruction: &Instruction) -> Option<reduce::Operation> {
+fn change(instruction: &Instruction) -> Option<Change> {
     let mnemonic = instruction.mnemonic();
     let words = mnemonic.starts_with("cp.reduce").then(|| mnemonic.split('.'));
-    words.into_iter().flatten().find_map(reduce::Operation::named)
+    words.into_iter().flatten().find_map(Change::named)
 }
 
 pub fn execute(cluster: &mut Cluster, at: At, bulk: &Bulk) -> Next {

@@ -159,12 +159,3 @@ impl Fault {
         }
     }
 }
-
-/// Copies of a lane that nobody waited for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct UnfinishedCopy {
-    pub warp: u32,
-    pub mask: u32,
-    pub site: Site,
-    pub committed: bool,
-}

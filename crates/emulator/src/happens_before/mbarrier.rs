@@ -12,7 +12,7 @@ use super::rows::Rows;
 use super::scope::{Offer, Scope, Semantics};
 use super::view::View;
 use super::warp::{Meeting, Track, remember};
-use super::{Detector, Lanes, Means, Site, Space};
+use super::{Detector, Lanes, Means, Site, Space, Unfinished, Waitable};
 
 /// A lane's operation.
 #[derive(Clone, Copy)]
@@ -49,6 +49,8 @@ struct Mbarrier {
     /// The `fence.mbarrier_init` after that.
     fenced: Option<Epoch>,
     issues: VecDeque<Issue>,
+    /// Copies that no wait has covered yet.
+    unwaited: Vec<Issue>,
 }
 
 impl Mbarrier {
@@ -64,6 +66,7 @@ impl Mbarrier {
             initialised: None,
             fenced: None,
             issues: VecDeque::new(),
+            unwaited: Vec::new(),
         }
     }
 
@@ -89,6 +92,21 @@ impl Mbarriers {
     pub fn phase_of(&self, barrier: u64, time: u32) -> u32 {
         let before = self.all.get(&barrier).map_or(0, |barrier| barrier.before);
         time.saturating_sub(before + 1)
+    }
+
+    /// Copies that no wait has covered.
+    pub fn unwaited(&self) -> impl Iterator<Item = Unfinished> {
+        let of_one = |(barrier, found): (&u64, &Mbarrier)| {
+            let (barrier, before) = (*barrier, found.before);
+            let unfinished = move |issue: &Issue| Unfinished {
+                warp: issue.warp,
+                mask: 1 << issue.lane,
+                site: issue.site,
+                by: Waitable::Phase { barrier, phase: issue.time.saturating_sub(before + 1) },
+            };
+            found.unwaited.iter().map(unfinished).collect::<Vec<_>>()
+        };
+        self.all.iter().flat_map(of_one)
     }
 
     /// The warp that issued a copy, as far as that is remembered, and the phase that tells of it.
@@ -213,6 +231,8 @@ impl Detector {
         let found = self.mbarriers.at(barrier, &mut self.rows);
         let warp = &mut self.warps[at.warp as usize];
         let (mask, block) = (at.mask & warp.live, warp.block);
+        let complete = found.complete;
+        found.unwaited.retain(|issue| issue.time > complete);
         let told = Offer { view: found.told.clone(), scope: Some(Scope::Cluster), block };
         let offers: Vec<Offer> = found.done.iter().cloned().chain([told]).collect();
         if semantics.acquire {
@@ -233,6 +253,7 @@ impl Detector {
         let issue = Issue { time, warp: at.warp, lane: at.mask.trailing_zeros() as u8, site };
         if found.issues.back() != Some(&issue) {
             remember(&mut found.issues, issue);
+            found.unwaited.push(issue);
         }
         (found.row, time)
     }

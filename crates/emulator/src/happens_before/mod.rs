@@ -45,6 +45,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod touch;
+mod unfinished;
 mod view;
 mod warp;
 mod words;
@@ -56,7 +57,7 @@ use actor::Actor;
 pub use bulk::{Bulk, Stretch};
 use clock::bits;
 use cluster::Cluster;
-pub use fault::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release, UnfinishedCopy};
+pub use fault::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release};
 pub use ledger::{Crossing, Ledger, Visitor};
 use mark::{Access, Sharers};
 use mbarrier::Mbarriers;
@@ -67,6 +68,7 @@ pub use scope::{Scope, Semantics};
 use shadow::Shadow;
 pub use summary::{Summary, Unit};
 use touch::Touch;
+pub use unfinished::{Unfinished, Waitable};
 use view::View;
 use warp::{Group, Handover, Meeting, Track, Warp};
 use words::Words;
@@ -319,25 +321,6 @@ impl Detector {
         self.unpublished.clear();
         self.awaited.clear();
         report::merged(std::mem::take(&mut self.faults))
-    }
-
-    /// Copies that their lanes have not waited for.
-    pub fn unfinished_copies(&self) -> Vec<UnfinishedCopy> {
-        let flights = self.warps.iter().zip(0..).flat_map(|(warp, index)| {
-            warp.track(Track::Copies).flights.iter().map(move |flight| (warp, index, flight))
-        });
-        let parts = flights.flat_map(|(warp, index, flight)| {
-            let committed =
-                bits(flight.mask).filter(|lane| warp.track(Track::Copies).is_committed(*lane, flight.batch));
-            let committed = committed.fold(0, |m, lane| m | 1 << lane);
-            [(committed, true), (flight.mask & !committed, false)].map(|(mask, committed)| UnfinishedCopy {
-                warp: index,
-                mask,
-                site: flight.site,
-                committed,
-            })
-        });
-        parts.filter(|copy| copy.mask != 0).collect()
     }
 
     fn forget_hits(&mut self) {

@@ -54,7 +54,7 @@ impl Pages {
     /// The pages made so far, by number: where the granules of each begin.
     pub fn in_order(&self) -> Vec<(u64, usize)> {
         let direct = self.direct.iter().zip(0u64..).filter_map(|(place, index)| {
-            let page = index / DIRECT << BLOCK_SHIFT | index % DIRECT;
+            let page = ((index / DIRECT) << BLOCK_SHIFT) | (index % DIRECT);
             place.map(|place| (page, place))
         });
         let mut pages: Vec<_> = direct.chain(self.sparse.iter().map(|(page, place)| (*page, *place))).collect();

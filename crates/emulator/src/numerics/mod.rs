@@ -22,6 +22,7 @@ pub mod special_double;
 pub(crate) mod tables;
 pub mod tensor_core;
 mod tile;
+pub mod update;
 
 /// The only NaN that f32 instructions produce.
 pub const NAN: u32 = 0x7fff_ffff;

@@ -11,7 +11,7 @@ fn product([d, a, b]: [Type; 3], columns: usize, majors: [Major; 2]) -> Multiply
     let descriptor = |start: u64| Source::Constant(start >> 4 | (128 >> 4) << 16 | (256 >> 4) << 32);
     let matrix = |index: usize| Matrix { descriptor: descriptor(16384 * index as u64), major: majors[index] };
     let accumulator = fragment::accumulator(columns, d.bits());
-    let destinations = (0..accumulator.registers() as u32).map(|register| Some(RegisterId(register))).collect();
+    let destinations = (0..accumulator.registers() as u32).map(RegisterId);
     Multiply {
         arithmetic: arithmetic::arithmetic([d, a, b], false).unwrap(),
         shape: Shape { rows: ROWS, columns, depth },
@@ -21,7 +21,9 @@ fn product([d, a, b]: [Type; 3], columns: usize, majors: [Major; 2]) -> Multiply
         right: matrix(1),
         accumulate: Source::Constant(1),
         accumulator,
-        destinations,
+        accumulators: destinations.clone().collect(),
+        fragments: RegisterSet::default(),
+        destinations: destinations.map(Some).collect(),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::litmus::{Program, cta, rows};
 use super::{ALL, Event};
 use crate::happens_before::{
-    Agent, Batch, Class, Fault, Kind, Lanes, Means, Published, Reach, Release, Site, Space, UnfinishedCopy,
+    Agent, Batch, Class, Fault, Kind, Lanes, Means, Published, Reach, Release, Site, Space, Unfinished, Waitable,
 };
 
 fn only(mut program: Program) -> Fault {
@@ -138,7 +138,8 @@ fn a_wait_after_the_access_is_named_as_if_it_had_come_before() {
 fn copies_left_at_exit_are_listed() {
     let left = |p: Program| p.exit(0, ALL).detector().unfinished_copies();
     let copied = || cta(1).copy(0, 0).commit(0).copy_by(0, 3, 512);
-    let unfinished = |mask, site, committed| UnfinishedCopy { warp: 0, mask, site: Site(site), committed };
+    let unfinished =
+        |mask, site, committed| Unfinished { warp: 0, mask, site: Site(site), by: Waitable::Copies { committed } };
     assert_eq!(left(copied()), [unfinished(ALL, 0, true), unfinished(3, 2, false)]);
     assert_eq!(left(copied().wait(0, 0)), [unfinished(3, 2, false)]);
     assert_eq!(
