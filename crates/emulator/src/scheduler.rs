@@ -61,6 +61,11 @@ impl Adversary {
         }
     }
 
+    /// May others run between the two sides of a branch that parts?
+    pub fn comes_between(&self) -> bool {
+        self.order == Order::Random
+    }
+
     /// May copies land before they are waited for?
     pub fn lands_early(&self) -> bool {
         self.landing != Landing::Late

@@ -58,7 +58,7 @@ fn refused(cluster: &Cluster, at: At, id: u32, threads: Option<u32>) -> Option<R
 /// Threads that meet with different counts. The later line is the one judged, whoever came first.
 fn other_count(cluster: &Cluster, at: At, id: u32, threads: Option<u32>) -> Option<Report> {
     let size: u32 = cluster.shape.block.iter().product();
-    let (other, expected) = cluster.home(at.warp).barriers.get(&id).and_then(|barrier| barrier.opened)?;
+    let (other, expected) = cluster.home(at.warp).barriers.get(id as usize).and_then(|barrier| barrier.opened)?;
     let count = |threads: Option<u32>| threads.unwrap_or(size.next_multiple_of(32));
     if count(expected) == count(threads) {
         return None;

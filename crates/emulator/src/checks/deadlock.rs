@@ -74,10 +74,10 @@ fn waiting(cluster: &Cluster) -> Vec<(At, State)> {
 
 /// Who has come to a barrier, and where the others are.
 fn barrier_sentence(cluster: &Cluster, rank: usize, id: u32) -> String {
-    let barrier = cluster.blocks[rank].barriers.get(&id);
+    let barrier = &cluster.blocks[rank].barriers[id as usize];
     let size = cluster.shape.block.iter().product::<u32>();
-    let expected = barrier.and_then(|barrier| barrier.expected).unwrap_or(size);
-    let came = |warp: &usize| barrier.is_some_and(|barrier| barrier.came(*warp) != 0);
+    let expected = barrier.expected.unwrap_or(size);
+    let came = |warp: &usize| barrier.came(cluster.warp_in_block(*warp)) != 0;
     let (come, absent): (Vec<usize>, Vec<usize>) = cluster.warps_of(rank).partition(came);
     let gone: Vec<usize> = absent.iter().copied().filter(|warp| cluster.warps[*warp].live == 0).collect();
     let stuck = absent.iter().filter(|warp| cluster.warps[**warp].live != 0).filter_map(|warp| {

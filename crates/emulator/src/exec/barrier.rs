@@ -115,7 +115,7 @@ pub fn execute(cluster: &mut Cluster, at: At, meeting: &Meeting) -> Next {
         let yes = lanes(at.mask).filter(|lane| answers[*lane] & 1 == 1).fold(0, |yes, lane| yes | 1 << lane);
         let who = Lanes { warp: at.warp as u32, mask: at.mask };
         let rank = cluster.rank(at.warp);
-        cluster.blocks[rank].barriers.entry(id).or_default().ballots.push(Ballot { who, yes, outcome, destination });
+        cluster.blocks[rank].barriers[id as usize].ballots.push(Ballot { who, yes, outcome, destination });
     }
     cluster.meet(at, id, threads, meeting.waits)
 }

@@ -3,7 +3,7 @@
 use super::{Action, Compute, Lanewise, control, movement};
 use crate::happens_before::Space;
 use crate::machine::{Fixed, Layout, Place, Source, Step};
-use crate::simd::{Code, Kernel, Operation, Permutation, Traffic, UNGUARDED, combine};
+use crate::simd::{Code, Kernel, NO_MEETING, Operation, Permutation, Traffic, UNGUARDED, combine};
 use ptx::RegisterId;
 
 /// A kernel that does what a lanewise function does, and what else it needs to know.
@@ -48,8 +48,8 @@ impl Lowering<'_> {
         };
         let operation = match &step.action {
             Action::Nothing => Operation::new(Kernel::Pass),
-            Action::Control(control::Jump::Branch { target, .. }) => {
-                Operation { extra: *target, ..Operation::new(Kernel::Branch) }
+            Action::Control(control::Jump::Branch { target, meeting }) => {
+                Operation { extra: *target, a: meeting.unwrap_or(NO_MEETING), ..Operation::new(Kernel::Branch) }
             }
             Action::Compute(compute) => self.compute(compute)?,
             Action::Movement(transfer) => match transfer.plain() {

@@ -34,7 +34,7 @@ pub use access::{Access, Accessed, shared_byte, watched_shared};
 pub use barrier::{Ballot, announce};
 pub use lower::lower;
 pub use support::{Difference, NOT_BIT_EQUAL, executes, knows_special};
-pub use wgmma::{Issued, Multiply, Request, Role};
+pub use wgmma::{Issued, Multiply, Reads, Request, Role};
 
 use crate::checks;
 use crate::happens_before::{Lanes, Semantics};

@@ -6,6 +6,7 @@ use super::program::{AddressSource, Program, Source};
 use super::{Chunk, Fixed, LaunchShape, State, Values, Warp};
 use crate::async_engines::{Copies, Flight, Flights, Mbarrier, Products, Spot};
 use crate::checks;
+use crate::checks::barrier::BARRIERS;
 use crate::checks::uninitialised_memory::UnwrittenReads;
 use crate::exec::{self, Accessed, Action, At, Next};
 use crate::finding::{Actor, Findings, Place};
@@ -24,11 +25,23 @@ const WATCHED: u64 = 4096;
 /// Instructions after which a warp that could go on is chosen anew: one that spins for another must not do so for ever.
 const LONGEST_TURN: u64 = 256;
 
+/// How a run of whole-warp kernels ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Course {
+    /// At a step that they do not do, or at the end of the turn.
+    Left,
+    /// Where others wait for the fragment.
+    Arrived,
+    /// Inside of a branch that parted the fragment.
+    Parted,
+}
+
 /// One block of the cluster: its place in the grid, and what its threads share.
 pub struct Block {
     pub index: [u32; 3],
     pub shared: SharedMemory,
-    pub barriers: BTreeMap<u32, Barrier>,
+    /// By id.
+    pub barriers: [Barrier; BARRIERS as usize],
 }
 
 pub struct Cluster<'a, 'k> {
@@ -46,6 +59,7 @@ pub struct Cluster<'a, 'k> {
     pub flights: Flights,
     /// By warp.
     pub products: Vec<Products>,
+    pub product_reads: exec::Reads,
     /// How often in a row all waits have run out.
     pub timeouts: u32,
     /// Bulk copies of the current instruction beyond its first: each counts as an instruction, or a few thousand
@@ -56,6 +70,8 @@ pub struct Cluster<'a, 'k> {
     /// Reads of bytes that nobody had written, until it is known whether they race.
     pub unwritten_reads: UnwrittenReads,
     pub adversary: Adversary,
+    /// Room for those who can run.
+    pub candidates: Vec<(usize, usize)>,
     /// A barrier was used in a way whose consequences are not worth reporting.
     pub misused_barrier: bool,
     /// A trap: nothing runs any more.
@@ -121,16 +137,18 @@ impl Cluster<'_, '_> {
         if !self.flights.is_empty() {
             self.drift();
         }
-        let mut ready = self.ready().count();
-        while ready == 0 && !self.stopped && self.stir() {
-            ready = self.ready().count();
+        let mut ready = std::mem::take(&mut self.candidates);
+        ready.clear();
+        ready.extend(self.ready());
+        while ready.is_empty() && !self.stopped && self.stir() {
+            ready.extend(self.ready());
         }
-        if ready == 0 || self.stopped {
-            return None;
-        }
-        let (choice, turn) = self.adversary.choose(ready);
-        let (warp, fragment) = self.ready().nth(choice)?;
-        Some((warp, fragment, turn))
+        let chosen = (!ready.is_empty() && !self.stopped).then(|| {
+            let (choice, turn) = self.adversary.choose(ready.len());
+            (ready[choice].0, ready[choice].1, turn)
+        });
+        self.candidates = ready;
+        chosen
     }
 
     /// Warps that can run, with the statement of a fragment that can.
@@ -145,10 +163,11 @@ impl Cluster<'_, '_> {
         self.trace_turn(warp, fragment);
         while executed < turn && !self.stopped {
             if self.engine == Engine::Warps {
-                let (ran, arrived) = self.run_straight(program, (warp, fragment), turn - executed);
+                let (ran, course) = self.run_straight(program, (warp, fragment), turn - executed);
                 executed += ran;
-                if executed == turn || arrived {
-                    let goes_on = self.settle(warp, fragment, Next::Following);
+                if executed == turn || course != Course::Left {
+                    let next = if course == Course::Parted { Next::Done } else { Next::Following };
+                    let goes_on = self.settle(warp, fragment, next);
                     if !goes_on || executed == turn {
                         break;
                     }
@@ -166,13 +185,14 @@ impl Cluster<'_, '_> {
         executed
     }
 
-    /// Runs a fragment as far as whole-warp kernels go; returns how many instructions, and whether it has come to where
-    /// others wait for it.
-    fn run_straight(&mut self, program: &Program, (warp, fragment): (usize, usize), budget: u64) -> (u64, bool) {
+    /// Runs a fragment as far as whole-warp kernels go; returns how many instructions, and how that ended.
+    fn run_straight(&mut self, program: &Program, (warp, fragment): (usize, usize), budget: u64) -> (u64, Course) {
         if self.warps[warp].steps == 0 {
             self.fill(program, warp);
         }
         let rank = self.rank(warp);
+        // A timeline shows the sides of a branch apart.
+        let parts = !self.adversary.comes_between() && self.trace.is_none();
         let memory = View {
             shared: &mut self.blocks[rank].shared.bytes,
             rank: rank as u64,
@@ -183,12 +203,16 @@ impl Cluster<'_, '_> {
         let warp = &mut self.warps[warp];
         let (mask, next, stop) = (warp.fragments[fragment].mask, warp.fragments[fragment].next, warp.stop(fragment));
         let (code, registers) = (&program.code, &mut warp.registers);
-        let mut straight = Straight { code, registers, mask, next, stop, budget, memory };
+        let mut straight = Straight { code, registers, mask, next, stop, budget, parts, parted: None, memory };
         let executed = straight.run(self.level);
-        let next = straight.next;
-        warp.fragments[fragment].next = next;
+        let Straight { next, parted, .. } = straight;
         warp.steps += executed;
-        (executed, next == stop)
+        if let Some(parted) = parted {
+            warp.part(fragment, &parted, next);
+            return (executed, Course::Parted);
+        }
+        warp.fragments[fragment].next = next;
+        (executed, if next == stop { Course::Arrived } else { Course::Left })
     }
 
     /// Writes what is fixed for a warp to where its instructions expect it.
@@ -302,8 +326,7 @@ impl Cluster<'_, '_> {
         self.detector.exit(Lanes { warp: warp as u32, mask });
         self.warps[warp].exit(mask);
         let rank = self.rank(warp);
-        let ids: Vec<u32> = self.blocks[rank].barriers.keys().copied().collect();
-        ids.into_iter().for_each(|id| self.open_barrier(rank, id));
+        (0..BARRIERS).for_each(|id| self.open_barrier(rank, id));
         self.open_cluster_barrier();
     }
 

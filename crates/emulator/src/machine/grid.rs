@@ -208,6 +208,8 @@ impl Grid<'_> {
             findings,
             unwritten_reads: Default::default(),
             adversary: Adversary::new(self.options.seed, number),
+            candidates: vec![],
+            product_reads: Default::default(),
             misused_barrier: false,
             stopped: false,
             checks: self.options.checks,
@@ -242,7 +244,7 @@ fn record(timeline: &mut Option<&mut Timeline>, trace: Option<(Box<Recorder>, Ve
 }
 
 fn block(index: [u32; 3], shared: &SharedMemory) -> Block {
-    Block { index, shared: shared.clone(), barriers: BTreeMap::new() }
+    Block { index, shared: shared.clone(), barriers: Default::default() }
 }
 
 fn warps(masks: &[u32], program: &Program) -> Vec<Warp> {

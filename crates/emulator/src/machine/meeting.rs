@@ -13,23 +13,35 @@ pub struct Barrier {
     pub expected: Option<u32>,
     /// Who came first, and with which count.
     pub opened: Option<(At, Option<u32>)>,
-    /// Warps, and the lanes of each that have come.
-    arrived: Vec<(usize, u32)>,
+    /// The lanes that have come, by warp of the block; empty if none have.
+    arrived: Vec<u32>,
     pub waiting: Vec<Lanes>,
     /// What those that meet at a `bar.red` said.
     pub ballots: Vec<Ballot>,
 }
 
 impl Barrier {
-    /// The lanes of a warp that have come.
+    /// The lanes of a warp of the block that have come.
     pub fn came(&self, warp: usize) -> u32 {
-        self.arrived.iter().find(|(known, _)| *known == warp).map_or(0, |(_, mask)| *mask)
+        self.arrived.get(warp).copied().unwrap_or(0)
     }
 
     fn come(&mut self, warp: usize, mask: u32) {
-        match self.arrived.iter_mut().find(|(known, _)| *known == warp) {
-            Some((_, lanes)) => *lanes |= mask,
-            None => self.arrived.push((warp, mask)),
+        if self.arrived.len() <= warp {
+            self.arrived.resize(warp + 1, 0);
+        }
+        self.arrived[warp] |= mask;
+    }
+
+    /// Have as many warps come as it needs, of those whose live lanes are `live`? Those that have exited do not count
+    /// (sm_70 and later).
+    fn is_full(&self, live: impl Iterator<Item = u32>) -> bool {
+        let mut warps = live.enumerate();
+        let complete = |&(warp, live): &(usize, u32)| self.came(warp) != 0 && live & !self.came(warp) == 0;
+        match self.expected {
+            // Warps count, not threads.
+            Some(threads) => warps.filter(complete).count() >= threads.div_ceil(32) as usize,
+            None => warps.all(|one| one.1 == 0 || complete(&one)),
         }
     }
 
@@ -59,11 +71,12 @@ impl Cluster<'_, '_> {
     pub fn meet(&mut self, at: At, id: u32, threads: Option<u32>, waits: bool) -> Next {
         let (who, rank) = (Lanes { warp: at.warp as u32, mask: at.mask }, self.rank(at.warp));
         self.detector.barrier_arrive(who, Site(at.statement), watched(rank, id));
-        let barrier = self.blocks[rank].barriers.entry(id).or_default();
+        let own = self.warp_in_block(at.warp);
+        let barrier = &mut self.blocks[rank].barriers[id as usize];
         // Counts that differ are a finding; the smaller one lets the run go on, whoever came first.
         barrier.expected = [threads, barrier.expected].into_iter().flatten().min();
         barrier.opened.get_or_insert((at, threads));
-        barrier.come(at.warp, at.mask);
+        barrier.come(own, at.mask);
         if waits {
             barrier.waiting.push(who);
             self.warps[at.warp].fragments[at.fragment].state = State::Barrier(id);
@@ -74,34 +87,24 @@ impl Cluster<'_, '_> {
         Next::Done
     }
 
-    /// Lets everybody go on if the barrier is full. Threads that have exited do not count (sm_70 and later).
+    /// Lets everybody go on if the barrier is full.
     pub fn open_barrier(&mut self, rank: usize, id: u32) {
-        let Some(barrier) = self.blocks[rank].barriers.get(&id) else { return };
-        if barrier.arrived.is_empty() {
+        if self.blocks[rank].barriers[id as usize].arrived.is_empty() {
             return;
         }
-        let complete = |warp: &usize| match barrier.came(*warp) {
-            0 => false,
-            mask => self.warps[*warp].live & !mask == 0,
-        };
-        // Warps count, not threads.
-        let warps = |threads: u32| threads.div_ceil(32) as usize;
-        let lives = |warp: &usize| self.warps[*warp].live != 0;
-        let full = match barrier.expected {
-            Some(expected) => self.warps_of(rank).filter(complete).count() >= warps(expected),
-            None => self.warps_of(rank).filter(lives).all(|warp| complete(&warp)),
-        };
-        if !full {
+        let warps = self.warps.len() / self.blocks.len();
+        let own = rank * warps..(rank + 1) * warps;
+        if !self.blocks[rank].barriers[id as usize].is_full(self.warps[own].iter().map(|warp| warp.live)) {
             return;
         }
-        let mut barrier = self.blocks[rank].barriers.get_mut(&id).map(std::mem::take).unwrap_or_default();
+        let mut barrier = std::mem::take(&mut self.blocks[rank].barriers[id as usize]);
         self.detector.barrier_complete(watched(rank, id), &barrier.waiting);
         exec::announce(self, &barrier.ballots);
         for who in &barrier.waiting {
             self.warps[who.warp as usize].release(|state| state == State::Barrier(id));
         }
         barrier.clear();
-        self.blocks[rank].barriers.insert(id, barrier);
+        self.blocks[rank].barriers[id as usize] = barrier;
         self.trace_woken();
     }
 

@@ -5,6 +5,7 @@ use super::registers::{Layout, Registers, bits_to_values};
 use super::{CallSite, Source, Values, lanes};
 use crate::async_engines::Spot;
 use crate::memory::LocalMemory;
+use crate::simd::Parted;
 use ptx::RegisterId;
 use std::sync::Arc;
 
@@ -14,8 +15,8 @@ pub struct Fragment {
     pub mask: u32,
     pub next: u32,
     pub state: State,
-    /// Meeting points ahead, the nearest last.
-    joins: Vec<usize>,
+    /// The nearest meeting point ahead; each knows the next one.
+    join: Option<usize>,
     /// Functions that run, the innermost last; the lanes of a fragment have come the same way.
     pub calls: Vec<Call>,
     /// Its wait for a phase has run out.
@@ -53,7 +54,7 @@ struct Join {
     place: u32,
     expected: u32,
     arrived: u32,
-    outer: Vec<usize>,
+    outer: Option<usize>,
     /// Calls around it: a function that calls itself comes by its own places again.
     calls: Vec<Call>,
 }
@@ -78,7 +79,7 @@ pub struct Warp {
 impl Warp {
     /// All lanes at the first step, each with an open frame of `frame` bytes.
     pub fn new(index: u32, live: u32, layout: &Arc<Layout>, frame: u64) -> Warp {
-        let all = Fragment { mask: live, next: 0, state: State::Ready, joins: vec![], calls: vec![], expired: false };
+        let all = Fragment { mask: live, next: 0, state: State::Ready, join: None, calls: vec![], expired: false };
         let mut local = LocalMemory::default();
         local.open(0, frame);
         let (local, registers) = (vec![local; 32], Registers::new(layout));
@@ -133,15 +134,29 @@ impl Warp {
             return;
         }
         if let Some(place) = meeting {
-            let (outer, calls) = (current.joins.clone(), current.calls.clone());
-            let join = Join { place, expected: current.mask, arrived: 0, outer, calls };
-            current.joins.push(self.joins.len());
-            self.joins.push(join);
+            let (outer, calls) = (current.join, current.calls.clone());
+            current.join = Some(self.joins.len());
+            self.joins.push(Join { place, expected: current.mask, arrived: 0, outer, calls });
         }
         let jumped = Fragment { mask: taken, next: target, ..current.clone() };
         current.mask = rest;
         current.next += 1;
         self.fragments.push(jumped);
+    }
+
+    /// A fragment that was run over a branch that parted, and has not come to its end: the lanes get fragments of their
+    /// own, as if [`Warp::branch`] had sent them.
+    pub fn part(&mut self, fragment: usize, parted: &Parted, next: u32) {
+        let Parted { whole, runs, waits, target, meeting, .. } = *parted;
+        self.fragments[fragment].mask = whole;
+        if waits != 0 {
+            self.branch(fragment, waits, target, Some(meeting));
+            self.fragments[fragment].next = next;
+            return;
+        }
+        self.branch(fragment, runs, next, Some(meeting));
+        self.fragments[fragment].next = meeting;
+        self.arrive_at_join(fragment);
     }
 
     /// Sends lanes each their own way; all of the fragment's lanes must have one.
@@ -159,11 +174,11 @@ impl Warp {
     /// Sends the lanes of `taken` into a function; they meet the others where it returns to.
     pub fn call(&mut self, fragment: usize, taken: u32, site: &Arc<CallSite>) {
         let current = &mut self.fragments[fragment];
-        let (outer, calls) = (current.joins.clone(), current.calls.clone());
+        let (outer, calls) = (current.join, current.calls.clone());
         let again = calls.iter().any(|call| call.site.entry == site.entry);
         let registers = site.registers.clone().map(|register| self.registers.read(RegisterId(register)));
         let saved = again.then(|| Arc::new(registers.collect()));
-        current.joins.push(self.joins.len());
+        current.join = Some(self.joins.len());
         self.joins.push(Join { place: site.back, expected: current.mask, arrived: 0, outer, calls });
         let mut inside = Fragment { mask: taken, next: site.entry, ..current.clone() };
         inside.calls.push(Call { site: site.clone(), saved });
@@ -204,14 +219,14 @@ impl Warp {
 
     /// The step where a fragment must stop, since others wait there for it; none is `u32::MAX`.
     pub fn stop(&self, fragment: usize) -> u32 {
-        let Fragment { joins, calls, .. } = &self.fragments[fragment];
-        let join = joins.last().map(|join| &self.joins[*join]).filter(|join| join.calls.len() == calls.len());
+        let Fragment { join, calls, .. } = &self.fragments[fragment];
+        let join = join.map(|join| &self.joins[join]).filter(|join| join.calls.len() == calls.len());
         join.map_or(u32::MAX, |join| join.place)
     }
 
     /// Parks a fragment that has reached its meeting point, and merges those that have all come.
     pub fn arrive_at_join(&mut self, fragment: usize) {
-        let Some(&join) = self.fragments[fragment].joins.last() else { return };
+        let Some(join) = self.fragments[fragment].join else { return };
         let depth = self.fragments[fragment].calls.len();
         if self.joins[join].place != self.fragments[fragment].next || self.joins[join].calls.len() != depth {
             return;
@@ -222,12 +237,12 @@ impl Warp {
     }
 
     fn settle_join(&mut self, join: usize) {
-        let Join { place, expected, arrived, ref outer, ref calls } = self.joins[join];
+        let Join { place, expected, arrived, outer, ref calls } = self.joins[join];
         if arrived != expected {
             return;
         }
-        let (joins, calls) = (outer.clone(), calls.clone());
-        let waits = |fragment: &Fragment| fragment.state == State::Joining && fragment.joins.last() == Some(&join);
+        let calls = calls.clone();
+        let waits = |fragment: &Fragment| fragment.state == State::Joining && fragment.join == Some(join);
         self.fragments.retain(|fragment| !waits(fragment));
         if join + 1 == self.joins.len() {
             self.joins.pop(); // Nobody waits there any more: a loop that parts again finds its place free.
@@ -237,7 +252,7 @@ impl Warp {
                 mask: arrived,
                 next: place,
                 state: State::Ready,
-                joins,
+                join: outer,
                 calls,
                 expired: false,
             });
@@ -261,8 +276,7 @@ impl Warp {
             let open = self.joins[join].expected != 0;
             self.joins[join].expected &= !mask;
             self.joins[join].arrived &= !mask;
-            let awaited =
-                self.fragments.iter().any(|one| one.state == State::Joining && one.joins.last() == Some(&join));
+            let awaited = self.fragments.iter().any(|one| one.state == State::Joining && one.join == Some(join));
             if open && awaited {
                 self.settle_join(join);
             }

@@ -5,6 +5,8 @@ use crate::machine::Layout;
 
 /// Stands for "no guard".
 pub const UNGUARDED: u32 = u32::MAX;
+/// Stands for "the sides of this branch never meet".
+pub const NO_MEETING: u32 = u32::MAX;
 
 /// What a kernel computes. Words are 32 bits of one register; a wide operand is two chunks, low words first.
 #[rustfmt::skip] // Families in rows.
@@ -51,7 +53,7 @@ pub enum Kernel {
 /// How operands of a kernel are counted: which fields are chunks, pairs of chunks, or predicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// `target` is a step.
+    /// Of a branch, `extra` is the step that it goes to, and `a` the one where its sides meet, or [`NO_MEETING`].
     Control,
     /// Everything is a word.
     Words,

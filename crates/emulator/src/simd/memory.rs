@@ -2,6 +2,7 @@
 //! as one. Whatever is not plain is left to the definition, which also words what the checks find.
 
 use super::lanes::File;
+use super::vector;
 use crate::happens_before::{Detector, Kind, Lanes, Semantics, Site, Space};
 use crate::memory::{Bytes, GlobalMemory};
 
@@ -69,20 +70,20 @@ impl Spread {
 impl View<'_> {
     /// False if the definition must do it.
     #[inline(always)]
-    pub fn load(&mut self, file: &mut File, traffic: &Traffic, address: u32, mask: u32) -> bool {
+    pub fn load<const LEVEL: u8>(&mut self, file: &mut File, traffic: &Traffic, address: u32, mask: u32) -> bool {
         if mask == 0 {
             return true;
         }
-        let Some(found) = self.find(file, traffic, address, mask) else { return false };
+        let Some(found) = self.find::<LEVEL>(file, traffic, address, mask) else { return false };
         if self.detector.is_some() && !self.is_written(&found, traffic.bytes, mask) {
             return false;
         }
         self.watch(&found, traffic, mask, Kind::Read);
         let data = self.data(&found);
         match (&found.spread, traffic.bytes) {
-            (Spread::Row(offset), 4) => load_row::<1>(file, traffic, data, *offset),
-            (Spread::Row(offset), 8) => load_row::<2>(file, traffic, data, *offset),
-            (Spread::Row(offset), 16) => load_row::<4>(file, traffic, data, *offset),
+            (Spread::Row(offset), 4) => load_row::<LEVEL, 1>(file, traffic, data, *offset),
+            (Spread::Row(offset), 8) => load_row::<LEVEL, 2>(file, traffic, data, *offset),
+            (Spread::Row(offset), 16) => load_row::<LEVEL, 4>(file, traffic, data, *offset),
             (Spread::Same(offset), 4..) => load_same(file, traffic, data, *offset),
             (spread, 4) => gather::<4>(file, traffic, data, spread, mask),
             (spread, 8) => gather::<8>(file, traffic, data, spread, mask),
@@ -95,20 +96,20 @@ impl View<'_> {
 
     /// False if the definition must do it.
     #[inline(always)]
-    pub fn store(&mut self, file: &mut File, traffic: &Traffic, address: u32, mask: u32) -> bool {
+    pub fn store<const LEVEL: u8>(&mut self, file: &mut File, traffic: &Traffic, address: u32, mask: u32) -> bool {
         if mask == 0 {
             return true;
         }
-        let Some(found) = self.find(file, traffic, address, mask) else { return false };
+        let Some(found) = self.find::<LEVEL>(file, traffic, address, mask) else { return false };
         if self.detector.is_some() {
             self.watch(&found, traffic, mask, Kind::Write);
             self.mark_written(&found, traffic.bytes, mask);
         }
         let data = self.own(&found).data_mut();
         match (&found.spread, traffic.bytes) {
-            (Spread::Row(offset), 4) => store_row::<1>(file, traffic, data, *offset),
-            (Spread::Row(offset), 8) => store_row::<2>(file, traffic, data, *offset),
-            (Spread::Row(offset), 16) => store_row::<4>(file, traffic, data, *offset),
+            (Spread::Row(offset), 4) => store_row::<LEVEL, 1>(file, traffic, data, *offset),
+            (Spread::Row(offset), 8) => store_row::<LEVEL, 2>(file, traffic, data, *offset),
+            (Spread::Row(offset), 16) => store_row::<LEVEL, 4>(file, traffic, data, *offset),
             (spread, 4) => scatter::<4>(file, traffic, data, spread, mask),
             (spread, 8) => scatter::<8>(file, traffic, data, spread, mask),
             (spread, 16) => scatter::<16>(file, traffic, data, spread, mask),
@@ -120,7 +121,7 @@ impl View<'_> {
 
     /// None where an address is outside, unaligned, or the lanes reach several allocations.
     #[inline(always)]
-    fn find(&self, file: &File, traffic: &Traffic, address: u32, mask: u32) -> Option<Found> {
+    fn find<const LEVEL: u8>(&self, file: &File, traffic: &Traffic, address: u32, mask: u32) -> Option<Found> {
         let first = mask.trailing_zeros() as usize;
         let (page, base, length, start) = match traffic.space {
             // The detector tells the blocks of a cluster apart by their rank.
@@ -132,7 +133,7 @@ impl View<'_> {
                 (Some(page), base, self.global.page(page).data().len(), base.wrapping_sub(traffic.offset))
             }
         };
-        let (largest, all, spread) = match even(file, traffic, address, mask) {
+        let (largest, all, spread) = match even::<LEVEL>(file, traffic, address, mask) {
             Even::Row if row_fits(file, traffic, address) => {
                 let offset = file.words(address)[0].wrapping_sub(start as u32);
                 (u64::from(offset) + 31 * u64::from(traffic.bytes), offset, Spread::Row(offset))
@@ -214,33 +215,17 @@ enum Even {
 
 /// Do all lanes lie one behind the other, or at one place? Low words are compared, and that high words are equal.
 #[inline(always)]
-fn even(file: &File, traffic: &Traffic, address: u32, mask: u32) -> Even {
+fn even<const LEVEL: u8>(file: &File, traffic: &Traffic, address: u32, mask: u32) -> Even {
     if mask != u32::MAX {
         return Even::Neither;
     }
-    let (known, known_high) = (file.words(address)[0], file.words(address + 1)[0]);
-    let (mut row, mut same, mut high) = ([0; 16], [0; 16], [0; 16]);
-    for half in 0..2 {
-        let words = file.half(address, half);
-        for lane in 0..16 {
-            row[lane] |= words[lane] ^ known.wrapping_add((16 * half + lane) as u32 * traffic.bytes);
-            same[lane] |= words[lane] ^ known;
-        }
-        if traffic.space == Space::Global {
-            let words = file.half(address + 1, half);
-            for lane in 0..16 {
-                high[lane] |= words[lane] ^ known_high;
-            }
-        }
+    let (row, same) = vector::evenness::<LEVEL>(file.words(address), traffic.bytes);
+    if traffic.space == Space::Global && !vector::evenness::<LEVEL>(file.words(address + 1), 0).1 {
+        return Even::Neither;
     }
-    let (mut any_row, mut any_same) = (0, 0);
-    for lane in 0..16 {
-        any_row |= row[lane] | high[lane];
-        any_same |= same[lane] | high[lane];
-    }
-    match (any_row, any_same) {
-        (0, _) if traffic.bytes >= 4 => Even::Row,
-        (_, 0) => Even::Same,
+    match (row, same) {
+        (true, _) if traffic.bytes >= 4 => Even::Row,
+        (_, true) => Even::Same,
         _ => Even::Neither,
     }
 }
@@ -284,7 +269,7 @@ fn word(bytes: &[u8]) -> u32 {
 
 /// `WORDS` words per lane, one lane behind the other.
 #[inline(always)]
-fn load_row<const WORDS: usize>(file: &mut File, traffic: &Traffic, data: &[u8], offset: u32) {
+fn load_row<const LEVEL: u8, const WORDS: usize>(file: &mut File, traffic: &Traffic, data: &[u8], offset: u32) {
     let row = &data[offset as usize..offset as usize + 128 * WORDS];
     let mut all = [[0; WORDS]; 32];
     for lane in 0..32 {
@@ -293,26 +278,23 @@ fn load_row<const WORDS: usize>(file: &mut File, traffic: &Traffic, data: &[u8],
             all[lane][part] = word(&row[at..at + 4]);
         }
     }
+    let parts = vector::apart::<LEVEL, WORDS>(&all);
     for part in 0..WORDS {
-        let mut words = [[0; 16]; 2];
-        for lane in 0..32 {
-            words[lane / 16][lane % 16] = all[lane][part];
-        }
-        file.write(traffic.words[part], u32::MAX, &words);
+        file.write(traffic.words[part], u32::MAX, &parts[part]);
     }
 }
 
 #[inline(always)]
-fn store_row<const WORDS: usize>(file: &File, traffic: &Traffic, data: &mut [u8], offset: u32) {
+fn store_row<const LEVEL: u8, const WORDS: usize>(file: &File, traffic: &Traffic, data: &mut [u8], offset: u32) {
     let row = &mut data[offset as usize..offset as usize + 128 * WORDS];
     let mut words = [file.words(traffic.words[0]); WORDS];
     for part in 1..WORDS {
         words[part] = file.words(traffic.words[part]);
     }
-    let mut all = [[0; WORDS]; 32];
+    let mut all = vector::together::<LEVEL, WORDS>(&words);
     for lane in 0..32 {
         for part in 0..WORDS {
-            all[lane][part] = words[part][lane].to_le();
+            all[lane][part] = all[lane][part].to_le();
         }
     }
     // SAFETY: plain words are bytes, and there are as many.

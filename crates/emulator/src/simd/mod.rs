@@ -7,6 +7,8 @@
 // Loops count lanes: what iterators call is not always compiled for the vector level.
 #![allow(clippy::needless_range_loop)]
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod code;
 mod lanes;
 mod memory;
@@ -17,9 +19,9 @@ mod vector;
 mod warp;
 mod words;
 
-pub use code::{Code, Kernel, Operation, Permutation, UNGUARDED, combine};
+pub use code::{Code, Kernel, NO_MEETING, Operation, Permutation, UNGUARDED, combine};
 pub use memory::{Traffic, View};
-pub use warp::Straight;
+pub use warp::{Parted, Straight};
 
 use std::sync::OnceLock;
 

@@ -1,10 +1,11 @@
-//! What the compiler does not find by itself: permutations of lanes, and tables that fit into registers.
+//! Functions of all lanes of which the compiler makes too little: permutations, tables, tests of whole rows. `LEVEL` is
+//! that of the function that they are compiled into.
 
+#[cfg(target_arch = "x86_64")]
+use super::avx512;
 use super::lanes::{File, Half};
 use super::words;
 use crate::numerics::tables::EXPONENTIAL;
-#[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::*;
 
 /// The columns of the table of `ex2`: value, slope, curvature.
 static COLUMNS: [[u32; 64]; 3] = columns();
@@ -19,13 +20,13 @@ const fn columns() -> [[u32; 64]; 3] {
     columns
 }
 
-/// The word of lane `from[lane]` for every lane. `LEVEL` is that of the function that this is compiled into.
+/// The word of lane `from[lane]` for every lane.
 #[inline(always)]
 pub fn permute<const LEVEL: u8>(words: &[u32; 32], from: &[u32; 32]) -> [Half; 2] {
     #[cfg(target_arch = "x86_64")]
     if LEVEL == 2 {
         // SAFETY: level 2 is AVX-512.
-        return unsafe { permute_avx512(words, from) };
+        return unsafe { avx512::permute(words, from) };
     }
     let mut result = [[0; 16]; 2];
     for lane in 0..32 {
@@ -38,6 +39,12 @@ pub fn permute<const LEVEL: u8>(words: &[u32; 32], from: &[u32; 32]) -> [Half; 2
 #[inline(always)]
 pub fn exponentials<const LEVEL: u8, const FLUSH: bool>(file: &mut File, [destination, a, ..]: [u32; 4], mask: u32) {
     let operands = file.halves(a);
+    #[cfg(target_arch = "x86_64")]
+    if LEVEL == 2 {
+        // SAFETY: level 2 is AVX-512.
+        let results = unsafe { avx512::exponentials::<FLUSH>(&operands, &COLUMNS) };
+        return file.write(destination, mask, &results);
+    }
     let (mut scaled, mut small, mut rests, mut exponents) =
         ([[0; 16]; 2], [[false; 16]; 2], [[0; 16]; 2], [[0; 16]; 2]);
     for half in 0..2 {
@@ -52,9 +59,9 @@ pub fn exponentials<const LEVEL: u8, const FLUSH: bool>(file: &mut File, [destin
         for lane in 0..16 {
             rows[lane] = rests[half][lane] >> 17;
         }
-        let values = look_up::<LEVEL>(&COLUMNS[0], &rows);
-        let slopes = look_up::<LEVEL>(&COLUMNS[1], &rows);
-        let curvatures = look_up::<LEVEL>(&COLUMNS[2], &rows);
+        let values = look_up(&COLUMNS[0], &rows);
+        let slopes = look_up(&COLUMNS[1], &rows);
+        let curvatures = look_up(&COLUMNS[2], &rows);
         let mut results = [0; 16];
         for lane in 0..16 {
             let row = [values[lane], slopes[lane], curvatures[lane]];
@@ -66,35 +73,34 @@ pub fn exponentials<const LEVEL: u8, const FLUSH: bool>(file: &mut File, [destin
     }
 }
 
-/// The squares of the low 17 bits, as the special-function unit squares: every partial product loses its low bits. The
-/// lowest two are nothing but that; the other 15, and the sum, fit 16 bits, so that one vector holds all lanes.
+/// Half the squares of the low 17 bits, as the special-function unit squares: every partial product loses its low bits. The
+/// lowest two are nothing but that; the other 15, and the sum, fit 16 bits, so that one vector holds all lanes. Of those
+/// the upper eight lose nothing among themselves. With the lower seven they meet twice: bits `i` and `j` whose product
+/// counts give the same, whichever chooses.
 #[inline(always)]
 fn truncated_squares(fractions: &[Half; 2]) -> [[u16; 16]; 2] {
-    let (mut factors, mut sums) = ([0u16; 32], [0u16; 32]);
+    let (mut upper, mut lower, mut sums) = ([0u16; 32], [0u16; 32], [0u16; 32]);
     for lane in 0..32 {
-        factors[lane] = (fractions[lane / 16][lane % 16] >> 2) as u16 & 0x7fff;
+        let factor = (fractions[lane / 16][lane % 16] >> 2) as u16 & 0x7fff;
+        (upper[lane], lower[lane]) = (factor >> 7, factor & 127);
+        sums[lane] = upper[lane] * upper[lane] >> 1;
     }
-    for bit in 0..15 {
+    for bit in 1..8 {
         for lane in 0..32 {
-            let chosen = (factors[lane] >> bit & 1).wrapping_neg();
-            sums[lane] = sums[lane].wrapping_add(chosen & factors[lane] >> (14 - bit));
+            let chosen = (upper[lane] >> bit & 1).wrapping_neg();
+            sums[lane] += chosen & lower[lane] >> (7 - bit);
         }
     }
     let mut squares = [[0; 16]; 2];
     for lane in 0..32 {
-        squares[lane / 16][lane % 16] = sums[lane] >> 1;
+        squares[lane / 16][lane % 16] = sums[lane];
     }
     squares
 }
 
 /// The entries of a table of 64 words.
 #[inline(always)]
-fn look_up<const LEVEL: u8>(table: &[u32; 64], rows: &Half) -> Half {
-    #[cfg(target_arch = "x86_64")]
-    if LEVEL == 2 {
-        // SAFETY: level 2 is AVX-512.
-        return unsafe { look_up_avx512(table, rows) };
-    }
+fn look_up(table: &[u32; 64], rows: &Half) -> Half {
     let mut found = [0; 16];
     for lane in 0..16 {
         found[lane] = table[rows[lane] as usize & 63];
@@ -102,35 +108,62 @@ fn look_up<const LEVEL: u8>(table: &[u32; 64], rows: &Half) -> Half {
     found
 }
 
-#[cfg(target_arch = "x86_64")]
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn permute_avx512(words: &[u32; 32], from: &[u32; 32]) -> [Half; 2] {
-    // SAFETY: 32 words are twice 16; a vector of 512 bits and 16 words are the same bytes.
-    unsafe {
-        let low = _mm512_loadu_si512(words.as_ptr().cast());
-        let high = _mm512_loadu_si512(words.as_ptr().add(16).cast());
-        let first = _mm512_permutex2var_epi32(low, _mm512_loadu_si512(from.as_ptr().cast()), high);
-        let second = _mm512_permutex2var_epi32(low, _mm512_loadu_si512(from.as_ptr().add(16).cast()), high);
-        [std::mem::transmute::<__m512i, Half>(first), std::mem::transmute::<__m512i, Half>(second)]
+/// Does every word lie `step` behind the one before? Are all the same?
+#[inline(always)]
+pub fn evenness<const LEVEL: u8>(words: &[u32; 32], step: u32) -> (bool, bool) {
+    #[cfg(target_arch = "x86_64")]
+    if LEVEL == 2 {
+        // SAFETY: level 2 is AVX-512.
+        return unsafe { avx512::evenness(words, step) };
     }
+    let (mut row, mut same) = (0, 0);
+    for lane in 0..32 {
+        row |= words[lane] ^ words[0].wrapping_add(step.wrapping_mul(lane as u32));
+        same |= words[lane] ^ words[0];
+    }
+    (row == 0, same == 0)
 }
 
-#[cfg(target_arch = "x86_64")]
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn look_up_avx512(table: &[u32; 64], rows: &Half) -> Half {
-    // SAFETY: the table is four times 16 words; a vector of 512 bits and 16 words are the same bytes.
-    unsafe {
-        let table = table.as_ptr();
-        let rows = _mm512_loadu_si512(rows.as_ptr().cast());
-        let (first, second) = (_mm512_loadu_si512(table.cast()), _mm512_loadu_si512(table.add(16).cast()));
-        let (third, fourth) = (_mm512_loadu_si512(table.add(32).cast()), _mm512_loadu_si512(table.add(48).cast()));
-        let low = _mm512_permutex2var_epi32(first, rows, second);
-        let high = _mm512_permutex2var_epi32(third, rows, fourth);
-        let above = _mm512_test_epi32_mask(rows, _mm512_set1_epi32(32));
-        std::mem::transmute::<__m512i, Half>(_mm512_mask_blend_epi32(above, low, high))
+/// Of groups of words, one for each lane: the first words, the second words, and so on.
+#[inline(always)]
+pub fn apart<const LEVEL: u8, const WORDS: usize>(groups: &[[u32; WORDS]; 32]) -> [[Half; 2]; WORDS] {
+    let mut parts = [[[0; 16]; 2]; WORDS];
+    #[cfg(target_arch = "x86_64")]
+    if LEVEL == 2 && WORDS == 4 {
+        // SAFETY: level 2 is AVX-512; groups of four words are what they are.
+        unsafe {
+            let groups = &*groups.as_ptr().cast::<[[u32; 4]; 32]>();
+            *parts.as_mut_ptr().cast::<[[Half; 2]; 4]>() = avx512::apart(groups);
+        }
+        return parts;
     }
+    for part in 0..WORDS {
+        for lane in 0..32 {
+            parts[part][lane / 16][lane % 16] = groups[lane][part];
+        }
+    }
+    parts
+}
+
+/// The reverse of [`apart`].
+#[inline(always)]
+pub fn together<const LEVEL: u8, const WORDS: usize>(parts: &[&[u32; 32]; WORDS]) -> [[u32; WORDS]; 32] {
+    let mut groups = [[0; WORDS]; 32];
+    #[cfg(target_arch = "x86_64")]
+    if LEVEL == 2 && WORDS == 4 {
+        // SAFETY: level 2 is AVX-512; groups of four words are what they are.
+        unsafe {
+            let parts = *parts.as_ptr().cast::<[&[u32; 32]; 4]>();
+            *groups.as_mut_ptr().cast::<[[u32; 4]; 32]>() = avx512::together(parts);
+        }
+        return groups;
+    }
+    for lane in 0..32 {
+        for part in 0..WORDS {
+            groups[lane][part] = parts[part][lane];
+        }
+    }
+    groups
 }
 
 #[cfg(test)]
@@ -138,18 +171,66 @@ mod tests {
     use super::*;
     use crate::machine::Chunk;
     use crate::numerics::special;
+    use crate::simd::Level;
 
-    #[test]
-    fn powers_of_two_are_those_of_the_unit() {
+    fn powers<const LEVEL: u8>() {
         for step in 0..1u32 << 17 {
             let words = std::array::from_fn(|lane| (step * 32 + lane as u32).wrapping_mul(1021));
             let chunks = &mut [Chunk(words), Chunk::ZERO, Chunk::ZERO];
             // SAFETY: there are three places.
             let mut file = unsafe { File::new(chunks, &mut []) };
-            exponentials::<0, true>(&mut file, [1, 0, 0, 0], u32::MAX);
-            exponentials::<0, false>(&mut file, [2, 0, 0, 0], u32::MAX);
+            exponentials::<LEVEL, true>(&mut file, [1, 0, 0, 0], u32::MAX);
+            exponentials::<LEVEL, false>(&mut file, [2, 0, 0, 0], u32::MAX);
             assert_eq!(chunks[1].0, words.map(special::unit_exponential), "{words:x?}");
             assert_eq!(chunks[2].0, words.map(special::exponential), "{words:x?}");
+        }
+    }
+
+    #[test]
+    fn powers_of_two_are_those_of_the_unit() {
+        powers::<0>();
+    }
+
+    #[test]
+    fn powers_of_two_are_those_of_the_unit_in_wide_vectors() {
+        if Level::best() == Level::Avx512 {
+            powers::<2>();
+        }
+    }
+
+    fn groups_part_and_meet<const LEVEL: u8, const WORDS: usize>() {
+        let groups: [[u32; WORDS]; 32] =
+            std::array::from_fn(|lane| std::array::from_fn(|part| (1000 * part + lane) as u32));
+        let parts = apart::<LEVEL, WORDS>(&groups);
+        for part in 0..WORDS {
+            assert_eq!(parts[part].concat(), Vec::from_iter((0..32).map(|lane| 1000 * part as u32 + lane)));
+        }
+        let columns: [[u32; 32]; WORDS] =
+            std::array::from_fn(|part| std::array::from_fn(|lane| parts[part][lane / 16][lane % 16]));
+        assert_eq!(together::<LEVEL, WORDS>(&columns.each_ref()), groups);
+    }
+
+    fn rows_are_known<const LEVEL: u8>() {
+        let row: [u32; 32] = std::array::from_fn(|lane| u32::MAX - 40 + 4 * lane as u32);
+        assert_eq!(evenness::<LEVEL>(&row, 4), (true, false));
+        assert_eq!(evenness::<LEVEL>(&row, 8), (false, false));
+        assert_eq!(evenness::<LEVEL>(&[7; 32], 4), (false, true));
+        for lane in 0..32 {
+            let mut other = row;
+            other[lane] ^= 1 << lane;
+            assert_eq!(evenness::<LEVEL>(&other, 4), (false, false), "lane {lane}");
+        }
+    }
+
+    #[test]
+    fn every_level_moves_lanes_alike() {
+        groups_part_and_meet::<0, 2>();
+        groups_part_and_meet::<0, 4>();
+        rows_are_known::<0>();
+        if Level::best() == Level::Avx512 {
+            groups_part_and_meet::<2, 2>();
+            groups_part_and_meet::<2, 4>();
+            rows_are_known::<2>();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Runs straight-line code of one fragment: a plain `match` on the kernel, compiled for every level of vector
 //! instructions, and chosen once per call.
 
-use super::code::{Code, Kernel, Operation, UNGUARDED, combine};
+use super::code::{Code, Kernel, NO_MEETING, Operation, UNGUARDED, combine};
 use super::lanes::{File, blend};
 use super::memory::View;
 use super::vector::{exponentials, permute};
@@ -21,7 +21,26 @@ pub struct Straight<'a> {
     pub stop: u32,
     /// Instructions it may run.
     pub budget: u64,
+    /// May it run first one side of a branch that parts, and then the other?
+    pub parts: bool,
+    /// The branch inside of which it has ended.
+    pub parted: Option<Parted>,
     pub memory: View<'a>,
+}
+
+/// A branch that has parted lanes: those that fall through run first, then those that jump.
+#[derive(Clone, Copy, Debug)]
+pub struct Parted {
+    /// All that came to the branch.
+    pub whole: u32,
+    /// Those that run. The others wait at the meeting point, but for those of `waits`.
+    pub runs: u32,
+    /// Those that have not begun; they begin at `target`.
+    pub waits: u32,
+    pub target: u32,
+    pub meeting: u32,
+    /// Where all of them must stop.
+    outer: u32,
 }
 
 impl Straight<'_> {
@@ -31,8 +50,8 @@ impl Straight<'_> {
         assert_eq!((chunks.len(), predicates.len()), self.code.sizes(), "a register file of another program");
         // SAFETY: `Code` has checked its places against these sizes.
         let file = unsafe { File::new(chunks, predicates) };
-        let Straight { code, mask, next, stop, .. } = *self;
-        let mut runner = Runner { code, file, mask, next, stop, memory: &mut self.memory };
+        let Straight { code, mask, next, stop, parts, .. } = *self;
+        let mut runner = Runner { code, file, mask, next, stop, parts, parted: None, memory: &mut self.memory };
         let executed = match level {
             Level::Baseline => runner.run::<0>(self.budget),
             // SAFETY: the level is one that this machine has.
@@ -44,7 +63,7 @@ impl Straight<'_> {
             #[cfg(not(target_arch = "x86_64"))]
             _ => runner.run::<0>(self.budget),
         };
-        self.next = runner.next;
+        (self.next, self.parted) = (runner.next, runner.parted);
         executed
     }
 }
@@ -61,6 +80,9 @@ fn run_avx512(runner: &mut Runner, budget: u64) -> u64 {
     runner.run::<2>(budget)
 }
 
+/// Lanes that run, where they are, and where they stop.
+type State = (u32, u32, u32);
+
 struct Runner<'a, 'm> {
     code: &'a Code,
     memory: &'a mut View<'m>,
@@ -68,6 +90,8 @@ struct Runner<'a, 'm> {
     mask: u32,
     next: u32,
     stop: u32,
+    parts: bool,
+    parted: Option<Parted>,
 }
 
 impl Runner<'_, '_> {
@@ -75,11 +99,14 @@ impl Runner<'_, '_> {
     fn run<const LEVEL: u8>(&mut self, budget: u64) -> u64 {
         let operations = self.code.operations();
         // In registers of their own: whatever the kernels write might lie where `self` is, for all the compiler knows.
-        let (all, stop, mut next, mut executed) = (self.mask, self.stop, self.next, 0);
-        while executed < budget
-            && next != stop
-            && let Some(operation) = operations.get(next as usize)
-        {
+        let (mut all, mut stop, mut next, mut executed) = (self.mask, self.stop, self.next, 0);
+        while executed < budget {
+            if next == stop {
+                let Some(state) = self.arrive() else { break };
+                (all, next, stop) = state;
+                continue;
+            }
+            let Some(operation) = operations.get(next as usize) else { break };
             let mask = match operation.guard {
                 UNGUARDED => all,
                 guard => all & (self.file.predicate(guard / 2) ^ (guard & 1).wrapping_neg()),
@@ -90,13 +117,57 @@ impl Runner<'_, '_> {
                 Kernel::Pass => next += 1,
                 Kernel::Branch if mask == 0 => (next, executed) = (next + 1, executed + 1),
                 Kernel::Branch if mask == all => (next, executed) = (operation.extra, executed + 1),
-                Kernel::Branch => break,
+                Kernel::Branch => {
+                    let Some(state) = self.part(operation, (all, next, stop), mask) else { break };
+                    (all, next, stop) = state;
+                    executed += 1;
+                }
                 _ if self.execute::<LEVEL>(operation, mask) => (next, executed) = (next + 1, executed + 1),
                 _ => break,
             }
         }
         self.next = next;
+        if let Some(parted) = &mut self.parted {
+            parted.runs = all;
+        }
         executed
+    }
+
+    /// A branch that only the lanes of `taken` take. The state of those that go on; none if the definition must do it.
+    #[inline(never)]
+    fn part(&mut self, branch: &Operation, (all, next, stop): State, taken: u32) -> Option<State> {
+        let (target, meeting) = (branch.extra, branch.a);
+        if !self.parts || meeting == NO_MEETING {
+            return None;
+        }
+        match self.parted {
+            None => {
+                let runs = all & !taken;
+                self.parted = Some(Parted { whole: all, runs, waits: taken, target, meeting, outer: stop });
+                Some((runs, next + 1, meeting))
+            }
+            // A loop that lanes leave one after the other: those that do are where everybody meets.
+            Some(Parted { waits: 0, meeting: same, .. }) if same == meeting && next + 1 == meeting => {
+                Some((taken, target, stop))
+            }
+            Some(Parted { waits: 0, meeting: same, .. }) if same == meeting && target == meeting => {
+                Some((all & !taken, next + 1, stop))
+            }
+            _ => None,
+        }
+    }
+
+    /// The lanes that ran have come to where they stop: the state of those that go on, if any do.
+    #[inline(never)]
+    fn arrive(&mut self) -> Option<State> {
+        let parted = self.parted.as_mut()?;
+        let Parted { whole, waits, target, meeting, outer, .. } = *parted;
+        if waits != 0 {
+            parted.waits = 0;
+            return Some((waits, target, meeting));
+        }
+        self.parted = None;
+        Some((whole, meeting, outer))
     }
 
     /// False if the definition must do it.
@@ -279,8 +350,8 @@ impl Runner<'_, '_> {
             Kernel::PredicateOr => file.set_predicate(destination, mask, file.predicate(a) | file.predicate(b)),
             Kernel::PredicateXor => file.set_predicate(destination, mask, file.predicate(a) ^ file.predicate(b)),
             Kernel::PredicateNot => file.set_predicate(destination, mask, !file.predicate(a)),
-            Kernel::Load => return self.memory.load(file, &self.code.traffic()[extra as usize], a, mask),
-            Kernel::Store => return self.memory.store(file, &self.code.traffic()[extra as usize], a, mask),
+            Kernel::Load => return self.memory.load::<LEVEL>(file, &self.code.traffic()[extra as usize], a, mask),
+            Kernel::Store => return self.memory.store::<LEVEL>(file, &self.code.traffic()[extra as usize], a, mask),
             Kernel::Shuffle => {
                 // Lanes that are not here may come later.
                 if mask != u32::MAX {

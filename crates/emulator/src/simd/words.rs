@@ -3,9 +3,11 @@
 
 use crate::numerics::{INFINITY, NAN, SIGN, SMALLEST_NORMAL};
 
-const FRACTION: u32 = 0x007f_ffff;
+pub const FRACTION: u32 = 0x007f_ffff;
 pub const ONE: u32 = 0x3f80_0000;
-const HIDDEN: u32 = 0x0080_0000;
+pub const HIDDEN: u32 = 0x0080_0000;
+/// What the unit adds to the small terms of its polynomial.
+pub const BIAS: u32 = 0x77e2;
 
 #[inline(always)]
 fn float(bits: u32) -> f32 {
@@ -199,7 +201,6 @@ pub fn joined_power(a: u32, significand: u32, exponent: i32) -> u32 {
 /// their lowest bit is added with the small terms.
 #[inline(always)]
 pub fn interpolated(fraction: u32, square: u32, [value, slope, curvature]: [u32; 3]) -> u32 {
-    const BIAS: u32 = 0x77e2;
     let x = fraction & 0x1ffff;
     let large = slope.wrapping_mul(x >> 1);
     let small = slope * (x & 1) + curvature.wrapping_mul(square) + BIAS + ((value & 3) << 13);

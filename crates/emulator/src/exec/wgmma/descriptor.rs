@@ -29,7 +29,7 @@ const GROUP: u32 = 8;
 const DEPTHS: u32 = 16;
 
 /// The pattern in which pieces are exchanged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Swizzle {
     None,
     Bytes32,
@@ -50,7 +50,7 @@ impl Swizzle {
 }
 
 /// Which way an operand runs in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Major {
     /// The depths of a line lie together.
     Depth,
@@ -59,7 +59,7 @@ pub enum Major {
 }
 
 /// A decoded matrix descriptor; addresses and offsets in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Descriptor {
     pub start: u32,
     pub leading: u32,
@@ -125,7 +125,7 @@ impl Descriptor {
 }
 
 /// Lines of an operand in shared memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tile {
     pub descriptor: Descriptor,
     pub major: Major,

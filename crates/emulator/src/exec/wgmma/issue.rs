@@ -4,9 +4,8 @@ use super::{Issued, Multiply, PIECE, Request};
 use crate::async_engines::Product;
 use crate::checks;
 use crate::exec::access::{Access, Accessed, watched_shared};
-use crate::exec::bulk_copy::merged;
 use crate::exec::{At, Next, together};
-use crate::happens_before::{Kind, Site, Space as Watched};
+use crate::happens_before::{Kind, Site, Stretch};
 use crate::machine::{Cluster, State};
 use ptx::Space;
 use std::sync::Arc;
@@ -62,11 +61,13 @@ fn issue(cluster: &mut Cluster, at: At, multiply: &Arc<Multiply>) {
             return;
         }
     };
-    if !is_plain(cluster, at.warp, &issued) && !look_closer(cluster, at, &issued) {
+    let reads = cluster.product_reads.of(cluster.rank(at.warp), &issued);
+    if !is_plain(cluster, at.warp, &reads) && !look_closer(cluster, at, &issued) {
         return;
     }
     if cluster.checks {
-        order(cluster, at, &issued);
+        cluster.detector.wgmma(at.lanes(), Site(at.statement), &reads);
+        cluster.detector.heal_missed_fence(at.lanes());
         checks::wgmma_registers::watch_product(cluster, at, multiply);
     }
     cluster.trace_product(at, warpgroup(cluster, at.warp).start);
@@ -80,14 +81,12 @@ fn issue(cluster: &mut Cluster, at: At, multiply: &Arc<Multiply>) {
 }
 
 /// Are all bytes inside, and written if anybody asks?
-fn is_plain(cluster: &Cluster, warp: usize, issued: &Issued) -> bool {
-    let bytes = &cluster.home(warp).shared.bytes;
-    let (length, each) = (bytes.len(), PIECE as usize);
-    let is_plain = |piece: u32| {
-        let start = piece as usize;
-        start + each <= length && (!cluster.checks || bytes.is_written(start, each))
-    };
-    issued.pieces().all(is_plain)
+fn is_plain(cluster: &Cluster, warp: usize, reads: &[Stretch]) -> bool {
+    let (bytes, start) = (&cluster.home(warp).shared.bytes, watched_shared(cluster.rank(warp), 0));
+    reads.iter().all(|(_, range)| {
+        let (from, length) = ((range.start - start) as usize, (range.end - range.start) as usize);
+        from + length <= bytes.len() && (!cluster.checks || bytes.is_written(from, length))
+    })
 }
 
 /// Lets the checks say what is not plain; false if the product cannot be.
@@ -103,18 +102,6 @@ fn look_closer(cluster: &mut Cluster, at: At, issued: &Issued) -> bool {
         }
     }
     true
-}
-
-/// Tells the detector what is read.
-fn order(cluster: &mut Cluster, at: At, issued: &Issued) {
-    let rank = cluster.rank(at.warp);
-    let stretch = |piece: u32| {
-        let start = watched_shared(rank, piece as usize);
-        (Watched::Shared, start..start + u64::from(PIECE))
-    };
-    let reads = merged(issued.pieces().map(stretch).collect());
-    cluster.detector.wgmma(at.lanes(), Site(at.statement), &reads);
-    cluster.detector.heal_missed_fence(at.lanes());
 }
 
 impl Cluster<'_, '_> {

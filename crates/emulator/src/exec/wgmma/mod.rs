@@ -8,9 +8,11 @@ mod arithmetic;
 mod descriptor;
 mod fragment;
 mod issue;
+mod reads;
 
 pub use descriptor::{Fault, PIECE};
 pub use issue::execute;
+pub use reads::Reads;
 
 use super::At;
 use super::layout::Layout;
