@@ -242,6 +242,10 @@ impl<'a> Findings<'a> {
             .map(|at| base + at as u32)
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
     pub fn into_vec(self) -> Vec<Finding> {
         self.found.into_values().collect()
     }

@@ -69,6 +69,8 @@ pub struct Options {
     pub traced_blocks: u64,
     /// An emulator runs so many clusters of each launch, the first ones.
     pub clusters: u64,
+    /// An emulator stops a launch soon after the first finding.
+    pub hasty: bool,
 }
 
 /// How an emulator computes: the results are the same.
@@ -102,6 +104,7 @@ impl Default for Options {
             precision: Precision::Exact,
             traced_blocks: 0,
             clusters: u64::MAX,
+            hasty: false,
         }
     }
 }

@@ -70,7 +70,6 @@ fn proof(proof: &Proof) -> Value {
         Proof::Paths { first, second } => ("paths", None, Some([first, second])),
         Proof::NothingToOrder => ("nothing to order", None, None),
         Proof::Stronger => ("stronger", None, None),
-        Proof::SameCode => ("same code", None, None),
     };
     json!({ "kind": kind, "by_line": by, "orders_lines": pair, "text": proof.to_string() })
 }

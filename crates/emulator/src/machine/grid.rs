@@ -216,6 +216,7 @@ impl Grid<'_> {
             misused_barrier: false,
             stopped: false,
             checks: self.options.checks,
+            hasty: self.options.hasty,
             engine: self.options.engine,
             precision: self.options.precision,
             level: Level::best(),

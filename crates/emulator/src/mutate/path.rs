@@ -11,7 +11,7 @@ use super::verdict::Proof;
 use std::collections::BTreeSet;
 
 /// Other synchronisations that are asked one by one, the nearest first.
-const MOST_ASKED: usize = 24;
+const MOST_ASKED: usize = 12;
 
 /// A synchronisation that can be taken away.
 type Removal<'a> = (usize, usize, &'a Change);
@@ -19,14 +19,13 @@ type Removal<'a> = (usize, usize, &'a Change);
 impl Trial<'_> {
     /// The proof for a mutant that no check minds.
     pub(super) fn proof(&self, mutant: &Mutant) -> Proof {
-        if mutant.operator.strengthens() {
-            return Proof::Stronger;
-        }
         let all = mutants(self.kernel, self.resolved());
         let mut others: Vec<&Mutant> =
             all.iter().filter(|one| one.is_removal() && one.site() != mutant.site()).collect();
         others.retain(|one| one.function == mutant.function);
-        others.sort_by_key(|one| one.statement.abs_diff(mutant.statement));
+        // Likely ones first: of the same kind, and near.
+        let distance = |one: &Mutant| one.statement.abs_diff(mutant.statement);
+        others.sort_by_key(|one| (one.operator != mutant.operator, distance(one)));
         let alone = others.iter().take(MOST_ASKED).find_map(|other| {
             let (first, second) = self.ordered_by(mutant, &[other.removal()])?;
             Some(Proof::Path { by: other.line, text: other.text.clone(), first, second })
@@ -45,7 +44,7 @@ impl Trial<'_> {
         let both: Vec<Removal> = others.iter().copied().chain([mutant.removal()]).collect();
         let found = self.conflicts(&both)?;
         let without_others = self.conflicts(others)?;
-        let (_, first, second) = found.difference(&without_others).next()?;
+        let (_, _, first, second) = found.difference(&without_others).next()?;
         Some((first.0, second.0))
     }
 

@@ -2,22 +2,23 @@
 
 use super::blind::{self, Surroundings};
 use super::rewrite::{Mutant, trapping};
-use super::verdict::{Catch, Cause, Verdict};
+use super::verdict::{Catch, Cause, Proof, Verdict};
 use crate::backend::{Emulator, Error, Loaded};
 use crate::checks::{self, Check};
 use crate::machine::is_isolated;
 use launch::backend::{Backend, Options, Run};
+use launch::finding::Severity;
 use launch::{Finding, Kernel, Memory, Resolved};
 use ptx::{Instruction, Statement};
 use std::collections::BTreeSet;
 
 /// A mutant may run so many times as long as the kernel; then it does not end.
-const PATIENCE: u64 = 4;
+const PATIENCE: u64 = 2;
 /// Instructions that even the shortest kernel's mutants may run.
-const LEAST_BUDGET: u64 = 100_000;
+const LEAST_BUDGET: u64 = 20_000;
 
-/// Two places, with the check that speaks of them.
-pub(super) type Key = (&'static str, (u32, u32), (u32, u32));
+/// Two places, with the check that speaks of them and how bad it finds them.
+pub(super) type Key = (&'static str, Severity, (u32, u32), (u32, u32));
 
 /// A kernel under trial.
 pub struct Trial<'k> {
@@ -25,14 +26,21 @@ pub struct Trial<'k> {
     resolved: Resolved,
     memory: Memory,
     seeds: Vec<u64>,
-    budget: u64,
+    /// Instructions that a mutant may run, of a glance and of a whole launch.
+    budgets: [u64; 2],
     /// What the kernel is blamed for without any mutation.
     known: BTreeSet<Key>,
     /// What the kernel leaves in memory, if that is the same under every schedule.
     result: Option<Memory>,
-    /// One cluster alone behaves as it does among others.
-    representative: bool,
     around: Surroundings,
+}
+
+/// How much of the launches is run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// One cluster of each, or all where clusters may wait for each other.
+    Glance,
+    Whole,
 }
 
 impl<'k> Trial<'k> {
@@ -42,9 +50,9 @@ impl<'k> Trial<'k> {
         let (resolved, seeds) = (loaded.resolved().clone(), (0..seeds).collect());
         let memory = Memory::new(&resolved, data_seed)?;
         let around = surroundings(kernel, &resolved);
-        let budget = Options::default().instruction_budget;
-        let (known, representative) = (BTreeSet::new(), !around.communicating);
-        let mut trial = Trial { kernel, resolved, memory, seeds, budget, known, result: None, representative, around };
+        let budgets = [Options::default().instruction_budget; 2];
+        let (known, result) = (BTreeSet::new(), None);
+        let mut trial = Trial { kernel, resolved, memory, seeds, budgets, known, result, around };
         trial.observe()?;
         Ok(trial)
     }
@@ -55,29 +63,41 @@ impl<'k> Trial<'k> {
     }
 
     fn observe(&mut self) -> Result<(), Error> {
-        let all =
-            self.seeds.iter().map(|seed| self.run(self.kernel, *seed, u64::MAX)).collect::<Result<Vec<_>, _>>()?;
-        self.known = all.iter().flat_map(|(run, _)| run.findings.iter().map(key)).collect();
-        let longest = all.iter().map(|(run, _)| run.instructions).max().unwrap_or_default();
-        self.budget = (longest * PATIENCE).max(LEAST_BUDGET).min(self.budget);
-        let same = all.windows(2).all(|pair| pair[0].1 == pair[1].1);
-        self.result = all.into_iter().next().filter(|_| same).map(|(_, memory)| memory);
+        let run = |seed: &u64, extent| self.run(self.kernel, *seed, extent, false);
+        let glances = self.seeds.iter().map(|seed| run(seed, Extent::Glance)).collect::<Result<Vec<_>, _>>()?;
+        let wholes =
+            self.seeds_of_whole().iter().map(|seed| run(seed, Extent::Whole)).collect::<Result<Vec<_>, _>>()?;
+        let findings = glances.iter().chain(&wholes).flat_map(|(run, _)| &run.findings);
+        self.known = findings.map(key).collect();
+        self.budgets = [&glances, &wholes].map(|runs| {
+            let longest = runs.iter().map(|(run, _)| run.instructions).max().unwrap_or_default();
+            (longest * PATIENCE).clamp(LEAST_BUDGET, Options::default().instruction_budget)
+        });
+        let same = wholes.windows(2).all(|pair| pair[0].1 == pair[1].1);
+        self.result = wholes.into_iter().next().filter(|_| same).map(|(_, memory)| memory);
         Ok(())
     }
 
-    /// So many clusters of each launch, under one schedule.
-    fn run(&self, kernel: &Kernel, seed: u64, clusters: u64) -> Result<(Run, Memory), Error> {
-        let options = Options { seed, instruction_budget: self.budget, clusters, ..Options::default() };
+    /// Schedules of whole launches. Where clusters know nothing of each other, a schedule is one of each cluster alone: a
+    /// glance shows what it changes, and all clusters need to run once.
+    fn seeds_of_whole(&self) -> &[u64] {
+        if self.around.communicating { &self.seeds } else { &self.seeds[..1] }
+    }
+
+    /// A hasty run ends at its first finding.
+    fn run(&self, kernel: &Kernel, seed: u64, extent: Extent, hasty: bool) -> Result<(Run, Memory), Error> {
+        let clusters = if extent == Extent::Glance && !self.around.communicating { 1 } else { u64::MAX };
+        let instruction_budget = self.budgets[extent as usize];
+        let options = Options { seed, instruction_budget, clusters, hasty, ..Options::default() };
         let mut memory = self.memory.clone();
         let mut loaded = Loaded::prepared(kernel.clone(), self.resolved.clone());
         let run = Emulator.run(&mut loaded, &mut memory, &options)?;
         Ok((run, memory))
     }
 
-    /// The cheapest run that shows most of what is wrong: one cluster, or all where clusters need each other.
+    /// The cheapest run that shows most of what is wrong, all of it.
     pub(super) fn glance(&self, kernel: &Kernel) -> Result<Run, Error> {
-        let clusters = if self.representative { 1 } else { u64::MAX };
-        Ok(self.run(kernel, 0, clusters)?.0)
+        Ok(self.run(kernel, 0, Extent::Glance, false)?.0)
     }
 
     /// The verdict on one mutant.
@@ -88,6 +108,9 @@ impl<'k> Trial<'k> {
         if !self.executes(mutant) {
             return Verdict::NotExecuted;
         }
+        if mutant.operator.strengthens() {
+            return Verdict::Equivalent(Proof::Stronger);
+        }
         match self.instruction(mutant).and_then(|instruction| blind::spot(instruction, self.around)) {
             Some(what) => Verdict::Missed(Cause::Blind(what)),
             None => Verdict::Equivalent(self.proof(mutant)),
@@ -96,22 +119,22 @@ impl<'k> Trial<'k> {
 
     /// Who notices, from the cheapest run to the most thorough.
     fn caught(&self, changed: &Kernel) -> Option<Catch> {
-        if self.representative
-            && let Some(catch) = self.noticed(changed, 0, 1)
-        {
-            return Some(catch);
-        }
-        self.seeds.iter().find_map(|seed| self.noticed(changed, *seed, u64::MAX))
+        let glance = |seed: &u64| self.noticed(changed, *seed, Extent::Glance);
+        let whole = |seed: &u64| self.noticed(changed, *seed, Extent::Whole);
+        let glances = if self.around.communicating { &[] } else { &self.seeds[..] };
+        glances.iter().find_map(glance).or_else(|| self.seeds_of_whole().iter().find_map(whole))
     }
 
-    fn noticed(&self, changed: &Kernel, seed: u64, clusters: u64) -> Option<Catch> {
-        let (run, memory) = match self.run(changed, seed, clusters) {
+    fn noticed(&self, changed: &Kernel, seed: u64, extent: Extent) -> Option<Catch> {
+        // Where the kernel itself is blamed for something, the first finding tells nothing.
+        let hasty = self.known.is_empty();
+        let (run, memory) = match self.run(changed, seed, extent, hasty) {
             Ok(ended) => ended,
             Err(error) => return Some(Catch::Refused(error.to_string())),
         };
         let news = run.findings.iter().find(|finding| !self.known.contains(&key(finding)));
-        let whole = clusters == u64::MAX;
-        news.map(catch).or_else(|| (whole && self.is_wrong(&memory)).then_some(Catch::WrongResult { seed }))
+        let wrong = || extent == Extent::Whole && self.is_wrong(&memory);
+        news.map(catch).or_else(|| wrong().then_some(Catch::WrongResult { seed }))
     }
 
     /// Results that are the same under every schedule must stay the same to the bit; others must be as expected.
@@ -127,7 +150,8 @@ impl<'k> Trial<'k> {
         let trapped = trapping(self.kernel, mutant.site());
         let name = checks::trap::CHECK.name;
         let traps = |run: Run| run.findings.iter().any(|one| one.check == name && one.primary().line == mutant.line);
-        self.seeds.iter().any(|seed| self.run(&trapped, *seed, u64::MAX).is_ok_and(|(run, _)| traps(run)))
+        let seen = |seed: &u64, extent| self.run(&trapped, *seed, extent, true).is_ok_and(|(run, _)| traps(run));
+        seen(&0, Extent::Glance) || self.seeds_of_whole().iter().any(|seed| seen(seed, Extent::Whole))
     }
 
     fn instruction(&self, mutant: &Mutant) -> Option<&Instruction> {
@@ -156,7 +180,7 @@ pub(super) fn key(finding: &Finding) -> Key {
     let by_second = Check::find(finding.check).is_some_and(|check| check.by_second);
     let (first, second) = (if by_second { finding.primary() } else { &finding.first }, finding.primary());
     let (first, second) = ((first.line, first.column), (second.line, second.column));
-    (finding.check, first.min(second), first.max(second))
+    (finding.check, finding.severity, first.min(second), first.max(second))
 }
 
 fn catch(finding: &Finding) -> Catch {

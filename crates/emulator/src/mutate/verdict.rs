@@ -37,8 +37,6 @@ pub enum Proof {
     NothingToOrder,
     /// The mutant waits for more than the kernel does.
     Stronger,
-    /// ptxas makes the same machine code of both.
-    SameCode,
 }
 
 /// Why nobody noticed.
@@ -82,7 +80,6 @@ impl fmt::Display for Proof {
             }
             Proof::NothingToOrder => formatter.write_str("it orders no conflicting accesses, whatever else is removed"),
             Proof::Stronger => formatter.write_str("it waits for more than the kernel does"),
-            Proof::SameCode => formatter.write_str("ptxas makes the same machine code"),
         }
     }
 }
