@@ -242,8 +242,9 @@ impl<'a> Findings<'a> {
             .map(|at| base + at as u32)
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.found.is_empty()
+    /// Was anything found that is worse than a cost?
+    pub fn has_faults(&self) -> bool {
+        self.found.values().any(|finding| finding.severity > Severity::Lint)
     }
 
     pub fn into_vec(self) -> Vec<Finding> {

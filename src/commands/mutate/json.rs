@@ -1,5 +1,6 @@
 //! Verdicts as JSON. docs/json.md describes the fields.
 
+use super::super::output::finding_json;
 use super::Judged;
 use super::table::{Tally, catchers};
 use emulator::mutate::{Catch, Mutant, Proof, Verdict};
@@ -48,9 +49,7 @@ fn one(file: &str, mutant: &Mutant, verdict: &Verdict) -> Value {
             _ => None,
         },
         "finding": match verdict {
-            Verdict::Caught(Catch::Finding { line, message, seed, .. }) => {
-                json!({ "line": line, "message": message, "seed": seed })
-            }
+            Verdict::Caught(Catch::Finding(finding)) => finding_json(finding),
             _ => Value::Null,
         },
         "proof": match verdict {

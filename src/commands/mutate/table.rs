@@ -93,7 +93,7 @@ fn of_kernel(judged: &Judged, list: bool) -> String {
 /// The reason behind a verdict, after a colon.
 fn because(verdict: &Verdict) -> String {
     match verdict {
-        Verdict::Caught(Catch::Finding { check, line, .. }) => format!(": {check} at line {line}"),
+        Verdict::Caught(Catch::Finding(finding)) => format!(": {} at line {}", finding.check, finding.primary().line),
         Verdict::Caught(Catch::WrongResult { seed }) => format!(": wrong result under seed {seed}"),
         Verdict::Caught(Catch::Refused(why)) => format!(": refused: {why}"),
         Verdict::Equivalent(proof) => format!(": {proof}"),

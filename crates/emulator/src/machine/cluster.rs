@@ -120,7 +120,7 @@ impl Cluster<'_, '_> {
 
     /// The warp and fragment that run next, and for how many instructions; none if nobody can.
     fn choose(&mut self) -> Option<(usize, usize, u64)> {
-        self.stopped |= self.hasty && (self.detector.has_faults() || !self.findings.is_empty());
+        self.stopped |= self.hasty && (self.detector.has_faults() || self.findings.has_faults());
         if !self.flights.is_empty() {
             self.drift();
         }

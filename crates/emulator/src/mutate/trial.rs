@@ -6,7 +6,7 @@ use super::verdict::{Catch, Cause, Proof, Verdict};
 use crate::backend::{Emulator, Error, Loaded};
 use crate::checks::{self, Check};
 use crate::machine::is_isolated;
-use launch::backend::{Backend, Options, Run};
+use launch::backend::{Backend, Options, Precision, Run};
 use launch::finding::Severity;
 use launch::{Finding, Kernel, Memory, Resolved};
 use ptx::{Instruction, Statement};
@@ -88,7 +88,9 @@ impl<'k> Trial<'k> {
     fn run(&self, kernel: &Kernel, seed: u64, extent: Extent, hasty: bool) -> Result<(Run, Memory), Error> {
         let clusters = if extent == Extent::Glance && !self.around.communicating { 1 } else { u64::MAX };
         let instruction_budget = self.budgets[extent as usize];
-        let options = Options { seed, instruction_budget, clusters, hasty, ..Options::default() };
+        // Nobody compares what a glance computes.
+        let precision = if extent == Extent::Glance { Precision::Fast } else { Precision::Exact };
+        let options = Options { seed, instruction_budget, clusters, hasty, precision, ..Options::default() };
         let mut memory = self.memory.clone();
         let mut loaded = Loaded::prepared(kernel.clone(), self.resolved.clone());
         let run = Emulator.run(&mut loaded, &mut memory, &options)?;
@@ -132,9 +134,10 @@ impl<'k> Trial<'k> {
             Ok(ended) => ended,
             Err(error) => return Some(Catch::Refused(error.to_string())),
         };
-        let news = run.findings.iter().find(|finding| !self.known.contains(&key(finding)));
+        let new = |finding: &&Finding| finding.severity > Severity::Lint && !self.known.contains(&key(finding));
+        let news = run.findings.iter().find(new).map(|finding| Catch::Finding(Box::new(finding.clone())));
         let wrong = || extent == Extent::Whole && self.is_wrong(&memory);
-        news.map(catch).or_else(|| wrong().then_some(Catch::WrongResult { seed }))
+        news.or_else(|| wrong().then_some(Catch::WrongResult { seed }))
     }
 
     /// Results that are the same under every schedule must stay the same to the bit; others must be as expected.
@@ -150,7 +153,9 @@ impl<'k> Trial<'k> {
         let trapped = trapping(self.kernel, mutant.site());
         let name = checks::trap::CHECK.name;
         let traps = |run: Run| run.findings.iter().any(|one| one.check == name && one.primary().line == mutant.line);
-        let seen = |seed: &u64, extent| self.run(&trapped, *seed, extent, true).is_ok_and(|(run, _)| traps(run));
+        let seen = |seed: &u64, extent| {
+            self.run(&trapped, *seed, extent, self.known.is_empty()).is_ok_and(|(run, _)| traps(run))
+        };
         seen(&0, Extent::Glance) || self.seeds_of_whole().iter().any(|seed| seen(seed, Extent::Whole))
     }
 
@@ -181,9 +186,4 @@ pub(super) fn key(finding: &Finding) -> Key {
     let (first, second) = (if by_second { finding.primary() } else { &finding.first }, finding.primary());
     let (first, second) = ((first.line, first.column), (second.line, second.column));
     (finding.check, finding.severity, first.min(second), first.max(second))
-}
-
-fn catch(finding: &Finding) -> Catch {
-    let (check, line, seed) = (finding.check, finding.primary().line, finding.seed);
-    Catch::Finding { check, line, message: finding.message.clone(), seed }
 }

@@ -1,5 +1,6 @@
 //! What became of a mutant.
 
+use launch::Finding;
 use std::fmt;
 
 /// The verdict on one mutant.
@@ -18,8 +19,8 @@ pub enum Verdict {
 /// Who noticed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Catch {
-    /// A check, at a line, with its message.
-    Finding { check: &'static str, line: u32, message: String, seed: u64 },
+    /// A check: its first finding that the kernel does not have.
+    Finding(Box<Finding>),
     /// No check, but results differ from those of the kernel.
     WrongResult { seed: u64 },
     /// No run: it is not a program that the machine accepts.
@@ -62,7 +63,7 @@ impl Catch {
     /// What caught it, in a word: a check's name, or what took its place.
     pub fn by(&self) -> &'static str {
         match self {
-            Catch::Finding { check, .. } => check,
+            Catch::Finding(finding) => finding.check,
             Catch::WrongResult { .. } => "wrong result",
             Catch::Refused(_) => "refused",
         }
