@@ -4,6 +4,7 @@ mod doctor;
 mod explain;
 mod filetests;
 mod input;
+mod mutate;
 mod output;
 mod prove;
 mod ptx;
@@ -23,6 +24,7 @@ pub enum Command {
     Prove(prove::Arguments),
     Sanitize(sanitize::Arguments),
     Run(run::Arguments),
+    Mutate(mutate::Arguments),
     Ptx(ptx::Arguments),
     Explain(explain::Arguments),
     Filetests(filetests::Arguments),
@@ -36,6 +38,7 @@ impl Command {
             Command::Prove(arguments) => prove::execute(&arguments),
             Command::Sanitize(arguments) => sanitize::execute(&arguments),
             Command::Run(arguments) => run::execute(&arguments),
+            Command::Mutate(arguments) => mutate::execute(&arguments),
             Command::Ptx(arguments) => ptx::execute(&arguments),
             Command::Explain(arguments) => explain::execute(&arguments),
             Command::Filetests(arguments) => filetests::execute(&arguments),

@@ -70,7 +70,7 @@ pub fn findings_json(findings: &[Finding]) -> Value {
     findings.iter().map(finding_json).collect()
 }
 
-fn finding_json(finding: &Finding) -> Value {
+pub fn finding_json(finding: &Finding) -> Value {
     json!({
         "check": finding.check,
         "severity": finding.severity.word(),

@@ -37,6 +37,11 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// A kernel whose recipe is resolved, and that is known to run here or will be refused when it runs.
+    pub(crate) fn prepared(kernel: Kernel, resolved: Resolved) -> Loaded {
+        Loaded { kernel, resolved }
+    }
+
     pub fn resolved(&self) -> &Resolved {
         &self.resolved
     }

@@ -242,6 +242,11 @@ impl<'a> Findings<'a> {
             .map(|at| base + at as u32)
     }
 
+    /// Was anything found that is worse than a cost?
+    pub fn has_faults(&self) -> bool {
+        self.found.values().any(|finding| finding.severity > Severity::Lint)
+    }
+
     pub fn into_vec(self) -> Vec<Finding> {
         self.found.into_values().collect()
     }

@@ -42,6 +42,7 @@ mod finding;
 pub mod happens_before;
 mod machine;
 mod memory;
+pub mod mutate;
 pub mod numerics;
 mod operand_sets;
 pub mod report;

@@ -67,6 +67,10 @@ pub struct Options {
     /// An emulator draws a timeline of so many blocks of each launch, the first ones; where the last is one of a
     /// cluster, of the whole cluster.
     pub traced_blocks: u64,
+    /// An emulator runs so many clusters of each launch, the first ones.
+    pub clusters: u64,
+    /// An emulator stops a launch soon after the first finding.
+    pub hasty: bool,
 }
 
 /// How an emulator computes: the results are the same.
@@ -99,6 +103,8 @@ impl Default for Options {
             engine: Engine::Warps,
             precision: Precision::Exact,
             traced_blocks: 0,
+            clusters: u64::MAX,
+            hasty: false,
         }
     }
 }

@@ -82,6 +82,19 @@ impl Products {
         self.unobserved.retain(|product| product.group + u64::from(pending) >= committed);
         let over = self.groups.len().saturating_sub(pending as usize);
         let until = self.groups.drain(..over).next_back().unwrap_or(self.done);
+        self.take_until(until)
+    }
+
+    /// The products of the first `groups` groups ever committed; they are carried out now, though this warp has not
+    /// waited for them.
+    pub fn complete_first(&mut self, groups: u64) -> Vec<Product> {
+        let forgotten = self.committed - self.groups.len() as u64;
+        let over = (groups.saturating_sub(forgotten) as usize).min(self.groups.len());
+        let until = over.checked_sub(1).map_or(self.done, |last| self.groups[last]);
+        self.take_until(until)
+    }
+
+    fn take_until(&mut self, until: u64) -> Vec<Product> {
         let count = until.saturating_sub(self.done);
         (0..count).map_while(|_| self.take()).collect()
     }

@@ -315,6 +315,11 @@ impl Detector {
         warp.exit(mask);
     }
 
+    /// Was anything found since the faults were taken?
+    pub fn has_faults(&self) -> bool {
+        !self.faults.is_empty()
+    }
+
     /// Faults found since the last call, in the order of discovery.
     pub fn take_faults(&mut self) -> Vec<Fault> {
         self.index.clear();

@@ -78,6 +78,8 @@ pub struct Cluster<'a, 'k> {
     pub stopped: bool,
     /// Whether reads of unwritten bytes are looked for; the detector knows for itself.
     pub checks: bool,
+    /// Nothing runs any more once something was found.
+    pub hasty: bool,
     pub engine: Engine,
     pub precision: Precision,
     pub level: Level,
@@ -134,6 +136,7 @@ impl Cluster<'_, '_> {
 
     /// The warp and fragment that run next, and for how many instructions; none if nobody can.
     fn choose(&mut self) -> Option<(usize, usize, u64)> {
+        self.stopped |= self.hasty && (self.detector.has_faults() || self.findings.has_faults());
         if !self.flights.is_empty() {
             self.drift();
         }

@@ -75,6 +75,11 @@ impl Grid<'_> {
         executed
     }
 
+    /// How many clusters run.
+    fn clusters(&self) -> u64 {
+        self.shape.clusters().min(self.options.clusters)
+    }
+
     /// Clusters that know nothing of each other, on all cores. Each sees memory as it was before its batch; what they
     /// wrote is put together in their order.
     fn run_apart(
@@ -84,7 +89,7 @@ impl Grid<'_> {
         gathered: &mut Gathered,
         mut timeline: Option<&mut Timeline>,
     ) -> u64 {
-        let (clusters, whole) = (self.shape.clusters(), self.options.instruction_budget);
+        let (clusters, whole) = (self.clusters(), self.options.instruction_budget);
         let mut left = whole;
         for first in (0..clusters).step_by(BATCH as usize) {
             global.share();
@@ -132,7 +137,7 @@ impl Grid<'_> {
         mut timeline: Option<&mut Timeline>,
     ) -> u64 {
         let whole = self.options.instruction_budget;
-        let (mut waiting, mut resident, mut left) = (0..self.shape.clusters(), Vec::new(), whole);
+        let (mut waiting, mut resident, mut left) = (0..self.clusters(), Vec::new(), whole);
         loop {
             // One cluster more is enough to tell that the budget is used up.
             let spent = left == 0;
@@ -213,6 +218,7 @@ impl Grid<'_> {
             misused_barrier: false,
             stopped: false,
             checks: self.options.checks,
+            hasty: self.options.hasty,
             engine: self.options.engine,
             precision: self.options.precision,
             level: Level::best(),

@@ -31,8 +31,7 @@ pub fn execute(cluster: &mut Cluster, at: At, request: &Request) -> Next {
         Request::Wait(pending) => together(cluster, at, |cluster, at| {
             cluster.detector.wgmma_wait(at.lanes(), *pending);
             cluster.trace_products_waited(at.warp, warpgroup(cluster, at.warp).start, *pending);
-            let done = cluster.products[at.warp].complete(*pending);
-            done.into_iter().for_each(|product| cluster.carry_out(at.warp, product));
+            complete(cluster, at.warp, *pending);
         }),
     }
 }
@@ -42,6 +41,19 @@ fn warpgroup(cluster: &Cluster, warp: usize) -> std::ops::Range<usize> {
     let home = cluster.warps_of(cluster.rank(warp));
     let first = warp - cluster.warp_in_block(warp) % WARPS;
     first..(first + WARPS).min(home.end)
+}
+
+/// Carries out what a warp has waited for: its own products, and those of the same groups of the other warps, because
+/// the bytes that they read may be overwritten from now on.
+fn complete(cluster: &mut Cluster, warp: usize, pending: u32) {
+    let groups = cluster.products[warp].committed.saturating_sub(pending.into());
+    for other in warpgroup(cluster, warp) {
+        let done = match other == warp {
+            true => cluster.products[warp].complete(pending),
+            false => cluster.products[other].complete_first(groups),
+        };
+        done.into_iter().for_each(|product| cluster.carry_out(other, product));
+    }
 }
 
 /// Groups belong to the warpgroup: a warp that has waited vouches for the others too, so all must have committed.

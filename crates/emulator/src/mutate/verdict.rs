@@ -1,0 +1,105 @@
+//! What became of a mutant.
+
+use launch::Finding;
+use std::fmt;
+
+/// The verdict on one mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Somebody would have noticed.
+    Caught(Catch),
+    /// It makes no difference, and here is why.
+    Equivalent(Proof),
+    /// No thread of any witness ran the statement, so nothing is known of it.
+    NotExecuted,
+    /// Nobody noticed, and nothing proves that there was nothing to notice.
+    Missed(Cause),
+}
+
+/// Who noticed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Catch {
+    /// A check: its first finding that the kernel does not have.
+    Finding(Box<Finding>),
+    /// No check, but results differ from those of the kernel.
+    WrongResult { seed: u64 },
+    /// No run: it is not a program that the machine accepts.
+    Refused(String),
+}
+
+/// Why a mutant orders what the kernel orders, computed from runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// Another synchronisation orders these two lines as well: they conflict only when both are gone.
+    Path { by: u32, text: String, first: u32, second: u32 },
+    /// Several others do, each of which suffices: these lines conflict only when all of them are gone.
+    Paths { first: u32, second: u32 },
+    /// It orders no conflicting accesses: even with every other synchronisation gone it makes no difference.
+    NothingToOrder,
+    /// The mutant waits for more than the kernel does.
+    Stronger,
+}
+
+/// Why nobody noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// What it orders is not watched: this is why.
+    Blind(&'static str),
+}
+
+impl Verdict {
+    /// The column of the table.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Verdict::Caught(_) => "caught",
+            Verdict::Equivalent(_) => "equivalent",
+            Verdict::NotExecuted => "not executed",
+            Verdict::Missed(_) => "missed",
+        }
+    }
+}
+
+impl Catch {
+    /// What caught it, in a word: a check's name, or what took its place.
+    pub fn by(&self) -> &'static str {
+        match self {
+            Catch::Finding(finding) => finding.check,
+            Catch::WrongResult { .. } => "wrong result",
+            Catch::Refused(_) => "refused",
+        }
+    }
+}
+
+impl fmt::Display for Proof {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Proof::Path { by, text, first, second } => {
+                write!(formatter, "`{text}` (line {by}) orders {} as well", Lines(*first, *second))
+            }
+            Proof::Paths { first, second } => {
+                write!(formatter, "several others order {}, and each suffices", Lines(*first, *second))
+            }
+            Proof::NothingToOrder => formatter.write_str("it orders no conflicting accesses, whatever else is removed"),
+            Proof::Stronger => formatter.write_str("it waits for more than the kernel does"),
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Cause::Blind(why) = self;
+        formatter.write_str(why)
+    }
+}
+
+/// `line 4`, `lines 4 and 7`.
+struct Lines(u32, u32);
+
+impl fmt::Display for Lines {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lines(first, second) if first == second => write!(formatter, "line {first}"),
+            Lines(first, second) => write!(formatter, "lines {first} and {second}"),
+        }
+    }
+}

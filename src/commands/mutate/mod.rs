@@ -1,0 +1,104 @@
+//! `mutate`: each synchronisation of a kernel taken away or weakened in turn, and whether the checks notice.
+
+mod json;
+mod table;
+
+use super::Exit;
+use super::input::BuiltIn;
+use super::output::{Format, print_json};
+use anyhow::Context;
+use emulator::mutate::{Mutant, Trial, Verdict, mutants};
+use indicatif::{ProgressBar, ProgressStyle};
+use launch::Kernel;
+use rayon::prelude::*;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Takes away or weakens each synchronisation of a kernel in turn and tells whether the checks notice
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  veriflash mutate kernel.ptx\n  veriflash mutate corpus/*.toml               a table for each, and one for all\n  veriflash mutate kernel.ptx --list           every mutant with its verdict\n  veriflash mutate --problem 'B1 H1 Sq33 Sk161 D64 causal'\n  veriflash mutate kernel.ptx --format json\n\nExit codes: 0 every mutant is caught, or proven equivalent, or was not executed; 1 some were missed."
+)]
+pub struct Arguments {
+    /// Kernels, each a `.ptx` whose header is its recipe, a `.ptx` with a `.toml` of the same name beside it, or such a
+    /// `.toml`
+    #[arg(required_unless_present = "problem", conflicts_with = "problem", value_name = "KERNEL")]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    built_in: BuiltIn,
+
+    /// How many schedules a mutant runs under before it counts as unnoticed
+    #[arg(long, default_value_t = emulator::DEFAULT_SEEDS, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: u64,
+
+    /// Fills buffers whose `init` has no seed of its own
+    #[arg(long, default_value_t = 0)]
+    data_seed: u64,
+
+    /// Print every mutant, not only those that nobody noticed
+    #[arg(long)]
+    list: bool,
+
+    /// How the result is written
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// The mutants of one kernel, each with its verdict.
+pub struct Judged {
+    /// The kernel as the command line names it.
+    name: String,
+    /// Its PTX.
+    file: String,
+    mutants: Vec<(Mutant, Verdict)>,
+}
+
+pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let kernels = arguments.kernels()?;
+    let (start, bar) = (Instant::now(), progress_bar());
+    let judged = kernels.par_iter().map(|(name, kernel)| arguments.judge(name, kernel, &bar));
+    let judged = judged.collect::<anyhow::Result<Vec<Judged>>>()?;
+    bar.finish_and_clear();
+    let count: usize = judged.iter().map(|one| one.mutants.len()).sum();
+    let missed = judged.iter().flat_map(|one| &one.mutants).any(|(_, verdict)| matches!(verdict, Verdict::Missed(_)));
+    let exit = Exit::of_findings(missed);
+    match arguments.format {
+        Format::Json => print_json("mutate", exit.verdict(), exit, json::document(&judged)),
+        Format::Text => print!("{}", table::report(&judged, arguments.list)),
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    eprintln!("{count} mutants in {seconds:.1} s: {:.0} per second", count as f64 / seconds);
+    Ok(exit)
+}
+
+impl Arguments {
+    fn kernels(&self) -> anyhow::Result<Vec<(String, Kernel)>> {
+        if self.files.is_empty() {
+            let kernel = self.built_in.kernel()?;
+            return Ok(vec![(kernel.name.clone(), kernel)]);
+        }
+        let open = |path: &PathBuf| Ok((path.display().to_string(), Kernel::open(path)?));
+        self.files.iter().map(open).collect()
+    }
+
+    fn judge(&self, name: &str, kernel: &Kernel, bar: &ProgressBar) -> anyhow::Result<Judged> {
+        super::check_module(kernel)?;
+        let trial = Trial::new(kernel, self.seeds, self.data_seed).with_context(|| name.to_string())?;
+        let all = mutants(kernel, trial.resolved());
+        bar.inc_length(all.len() as u64);
+        let judge = |mutant: Mutant| {
+            let verdict = trial.judge(&mutant);
+            bar.inc(1);
+            (mutant, verdict)
+        };
+        let mutants = all.into_par_iter().map(judge).collect();
+        Ok(Judged { name: name.into(), file: kernel.file().into(), mutants })
+    }
+}
+
+/// On a terminal; nothing in a pipe.
+fn progress_bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("mutants {bar:30} {pos}/{len}").unwrap_or(ProgressStyle::default_bar());
+    ProgressBar::new(0).with_style(style)
+}
