@@ -64,7 +64,7 @@ impl Backend for Emulator {
         let mut device = Device::new(memory, loaded.kernel.module());
         let launches = loaded.resolved.launches.len();
         device.timeline = (options.traced_blocks > 0).then(|| Timeline::new(options.traced_blocks, launches));
-        let mut findings = Findings::new(&loaded.kernel, options.seed);
+        let mut findings = Findings::new(&loaded.kernel, options);
         let mut run = Run::default();
         let spots = loaded.kernel.recipe.launches.iter().map(|launch| launch.spot.0);
         for (launch, written) in loaded.resolved.launches.iter().zip(spots) {
@@ -111,7 +111,7 @@ pub fn operand_sets(kernel: &Kernel) -> Result<OperandSets, Error> {
     let mut device = Device::new(&memory, kernel.module());
     device.counted = Some(OperandSets::default());
     let options = Options { engine: Engine::Lanes, checks: false, ..Options::default() };
-    let mut findings = Findings::new(kernel, options.seed);
+    let mut findings = Findings::new(kernel, &options);
     for launch in &loaded.resolved.launches {
         device.launch(kernel, (launch, None), &mut findings, &options)?;
     }

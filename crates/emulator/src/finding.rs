@@ -1,8 +1,9 @@
 //! Findings of a run: equal ones are merged and counted, and they come out in the order of the text.
 
 use crate::checks::Check;
-use launch::Kernel;
+use launch::backend::Options;
 use launch::finding::{Event, Finding, Severity};
+use launch::{Kernel, Policy};
 use ptx::forms::Control;
 use ptx::{Op, Operand, Parsed, Statement, StatementId};
 use std::collections::BTreeMap;
@@ -84,12 +85,14 @@ pub struct Findings<'a> {
     /// First step and index of each function of the program.
     layout: Vec<(u32, usize)>,
     seed: u64,
+    policy: Policy,
     found: BTreeMap<(usize, Place, Place, &'static str), Finding>,
 }
 
 impl<'a> Findings<'a> {
-    pub fn new(kernel: &'a Kernel, seed: u64) -> Findings<'a> {
-        Findings { kernel, function: 0, layout: vec![(0, 0)], seed, found: BTreeMap::new() }
+    pub fn new(kernel: &'a Kernel, options: &Options) -> Findings<'a> {
+        let policy = options.policy.unwrap_or(Policy::of_seed(options.seed));
+        Findings { kernel, function: 0, layout: vec![(0, 0)], seed: options.seed, policy, found: BTreeMap::new() }
     }
 
     /// A place for the findings of a part of the launch.
@@ -139,8 +142,8 @@ impl<'a> Findings<'a> {
             None => (second, None),
         };
         let Report { check, message, missing, help, count, .. } = report;
-        let (severity, seed) = (report.severity, self.seed);
-        let finding = Finding { check: check.name, severity, message, first, second, missing, help, count, seed };
+        let (check, severity, seed, policy) = (check.name, report.severity, self.seed, self.policy);
+        let finding = Finding { check, severity, message, first, second, missing, help, count, seed, policy };
         self.found.insert(key, finding);
     }
 

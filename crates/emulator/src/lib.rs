@@ -54,4 +54,4 @@ pub use backend::{Emulator, Error, Loaded, executes, operand_sets};
 pub use exec::{Difference, NOT_BIT_EQUAL, knows_special};
 pub use machine::Unsupported;
 pub use operand_sets::{ENOUGH, OperandSets, Special, needed_sets, special_types};
-pub use sanitize::{DEFAULT_SEEDS, Sanitized, sanitize};
+pub use sanitize::{DEFAULT_SEEDS, Sanitized, sanitize, sanitize_under};

@@ -83,6 +83,7 @@ fn start(cluster: &mut Cluster, at: At, addresses: [&AddressSource; 2], bytes: u
         let flight = Flight { to: targets[lane], from: sources[lane], bytes, source_bytes: sizes[lane], batch };
         cluster.copies.start(at.warp, lane, flight);
     }
+    cluster.adversary.see_producer(at.warp);
     cluster.land_some();
 }
 

@@ -127,8 +127,12 @@ impl Cluster<'_, '_> {
         if ready == 0 || self.stopped {
             return None;
         }
-        let (choice, turn) = self.adversary.choose(ready);
-        let (warp, fragment) = self.ready().nth(choice)?;
+        let adversary = &self.adversary;
+        let fed = |(warp, _): &(usize, usize)| !adversary.starves(*warp);
+        let fed = if adversary.starves_some() { self.ready().filter(fed).count() } else { 0 };
+        let (choice, turn) = self.adversary.choose(if fed == 0 { ready } else { fed });
+        let mut pool = self.ready().filter(|(warp, _)| fed == 0 || !self.adversary.starves(*warp));
+        let (warp, fragment) = pool.nth(choice)?;
         Some((warp, fragment, turn))
     }
 

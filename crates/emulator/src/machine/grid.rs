@@ -8,7 +8,7 @@ use crate::finding::Findings;
 use crate::happens_before::Detector;
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::operand_sets::Census;
-use crate::scheduler::Adversary;
+use crate::scheduler::{Adversary, Rounds};
 use crate::simd::Level;
 use crate::trace::{Recorder, Timeline};
 use rayon::prelude::*;
@@ -124,6 +124,7 @@ impl Grid<'_> {
         mut timeline: Option<&mut Timeline>,
     ) -> u64 {
         let whole = self.options.instruction_budget;
+        let mut rounds = Rounds::new(self.options);
         let (mut waiting, mut resident, mut left) = (0..self.shape.clusters(), Vec::new(), whole);
         loop {
             // One cluster more is enough to tell that the budget is used up.
@@ -135,6 +136,7 @@ impl Grid<'_> {
             if resident.is_empty() {
                 break;
             }
+            rounds.arrange(&mut resident);
             let mut staying = Vec::new();
             let alone = resident.len() == 1 && waiting.is_empty();
             let mut round = std::mem::take(&mut resident).into_iter();
@@ -163,6 +165,7 @@ impl Grid<'_> {
                     return whole - left;
                 }
             }
+            staying.sort_by_key(|cluster| cluster.number);
             resident = staying;
             if spent {
                 break;
@@ -197,7 +200,7 @@ impl Grid<'_> {
             further_copies: 0,
             findings,
             unwritten_reads: Default::default(),
-            adversary: Adversary::new(self.options.seed, number),
+            adversary: Adversary::new(self.options, number, masks.len()),
             misused_barrier: false,
             stopped: false,
             checks: self.options.checks,
