@@ -41,6 +41,10 @@ pub struct Arguments {
     #[arg(long, default_value_t = Options::default().instruction_budget)]
     budget: u64,
 
+    /// Leave out the lints, which tell of costs
+    #[arg(long, conflicts_with = "deny_lints")]
+    no_lints: bool,
+
     #[command(flatten)]
     denied: Denied,
 
@@ -104,7 +108,10 @@ impl Arguments {
         };
         let options = Options { instruction_budget: self.budget, ..Options::default() };
         let under = |seed| policies.iter().map(move |policy| Options { seed, policy: *policy, ..options });
-        seeds.into_iter().flat_map(under).collect()
+        let mut schedules: Vec<Options> = seeds.into_iter().flat_map(under).collect();
+        // What an access costs is the same under every schedule.
+        schedules.iter_mut().take(1).for_each(|first| first.lints = !self.no_lints);
+        schedules
     }
 
     /// Runs one schedule again for its timeline: the one that the first finding names, else the first.

@@ -37,6 +37,7 @@
 pub mod async_engines;
 mod backend;
 pub mod checks;
+mod cost;
 mod exec;
 mod finding;
 pub mod happens_before;

@@ -1,8 +1,9 @@
 //! A kernel under several schedules: findings are the same whatever the schedule, wrong results may not be.
 
 use crate::backend::{Emulator, Error};
-use crate::checks::Check;
+use crate::checks::{Check, nondeterminism};
 use launch::backend::{Backend, Options, Run};
+use launch::finding::Severity;
 use launch::{Finding, Kernel, Memory};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -35,7 +36,11 @@ pub fn sanitize_under(kernel: &Kernel, schedules: &[Options], data_seed: u64) ->
         Ok((options.seed, run, memory))
     };
     let runs = schedules.par_iter().map(run).collect::<Result<Vec<_>, Error>>()?;
-    let findings = merge(runs.iter().flat_map(|(_, run, _)| &run.findings));
+    let mut findings = merge(runs.iter().flat_map(|(_, run, _)| &run.findings));
+    if findings.iter().all(|finding| finding.severity != Severity::Error) {
+        let memories: Vec<&Memory> = runs.iter().map(|(_, _, memory)| memory).collect();
+        findings.extend(nondeterminism::compare(kernel, schedules, &memories));
+    }
     Ok(Sanitized { findings, runs })
 }
 

@@ -63,6 +63,8 @@ pub struct Options {
     pub instruction_budget: u64,
     /// An emulator looks for races and for reads of bytes that nobody wrote.
     pub checks: bool,
+    /// An emulator counts what memory accesses and barriers cost.
+    pub lints: bool,
     /// How an emulator computes.
     pub engine: Engine,
     /// An emulator draws a timeline of so many blocks of each launch, the first ones; where the last is one of a
@@ -84,7 +86,15 @@ impl Default for Options {
     fn default() -> Options {
         // A hundred times what the largest built-in witness needs, and under a minute for an endless loop.
         let instruction_budget = 100_000_000;
-        Options { seed: 0, policy: None, instruction_budget, checks: true, engine: Engine::Warps, traced_blocks: 0 }
+        Options {
+            seed: 0,
+            policy: None,
+            instruction_budget,
+            checks: true,
+            lints: false,
+            engine: Engine::Warps,
+            traced_blocks: 0,
+        }
     }
 }
 

@@ -8,11 +8,11 @@ use std::str::FromStr;
 pub enum Policy {
     /// Warps one after the other; bytes land as late as they may.
     Lazy,
-    /// The same, the last warp first.
+    /// The same, the last first.
     LazyReversed,
     /// Warps one after the other; bytes land at once.
     Eager,
-    /// The same, the last warp first.
+    /// The same, the last first.
     EagerReversed,
     /// Any warp, for a few instructions; bytes land at any time.
     Random,
@@ -72,9 +72,9 @@ impl Policy {
     pub fn about(self) -> &'static str {
         match self {
             Policy::Lazy => "warps one after the other; bytes land as late as they may",
-            Policy::LazyReversed => "the same, the last warp first",
+            Policy::LazyReversed => "warps one after the other, the last first; bytes land as late as they may",
             Policy::Eager => "warps one after the other; bytes land at once",
-            Policy::EagerReversed => "the same, the last warp first",
+            Policy::EagerReversed => "warps one after the other, the last first; bytes land at once",
             Policy::Random => "any warp, for a few instructions; bytes land at any time",
             Policy::Ranges => "the bytes of one operation land range by range",
             Policy::ProducersAhead => "warps that start asynchronous operations run far ahead of the others",

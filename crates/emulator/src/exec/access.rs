@@ -160,6 +160,9 @@ impl Cluster<'_, '_> {
         if self.checks && matches!(access.kind, Kind::Read | Kind::StrongRead | Kind::Atomic) {
             checks::uninitialised_memory::watch(self, at, access, accessed);
         }
+        if self.lints.is_some() {
+            checks::lint_access(self, at, access, accessed);
+        }
     }
 
     /// Tells the race detector, once per space.

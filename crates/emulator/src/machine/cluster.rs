@@ -66,6 +66,8 @@ pub struct Cluster<'a, 'k> {
     pub level: Level,
     /// Draws a timeline, if somebody wants one of this cluster.
     pub trace: Option<Box<Recorder>>,
+    /// What lints know of each block; none if nobody wants lints.
+    pub lints: Option<Vec<checks::redundant_sync::Since>>,
     /// Counts what instructions are fed, if somebody wants to know.
     pub census: Option<&'a Census>,
 }
@@ -222,6 +224,9 @@ impl Cluster<'_, '_> {
         if let Some(watched) = step.watched.as_deref().filter(|_| self.checks) {
             let all = self.warps[warp].fragments[fragment].mask;
             checks::uninitialised_register::watch(self, at, all, step, watched);
+        }
+        if self.lints.is_some() {
+            checks::redundant_sync::see(self, at, &step.action);
         }
         let fed = self.census.and_then(|census| census.fed(self, at, &step.action));
         let next = exec::execute(self, at, &step.action);

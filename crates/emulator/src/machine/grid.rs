@@ -184,6 +184,7 @@ impl Grid<'_> {
         let blocks: Vec<Block> = self.shape.members(number).map(|index| block(index, self.shared)).collect();
         let masks = self.shape.masks(blocks.len());
         let trace = timeline.and_then(|timeline| timeline.recorder(number, blocks.len(), masks.len()));
+        let lints = self.options.lints.then(|| vec![Default::default(); blocks.len()]);
         Cluster {
             shape: self.shape,
             number,
@@ -207,6 +208,7 @@ impl Grid<'_> {
             engine: self.options.engine,
             level: Level::best(),
             trace,
+            lints,
             census: self.census,
         }
     }
@@ -216,6 +218,7 @@ impl Grid<'_> {
         checks::report_faults(&mut cluster);
         if !cluster.stopped {
             checks::async_leak::report(&mut cluster);
+            checks::redundant_sync::end(&mut cluster);
         }
         cluster.land_all();
         cluster.trace_end();

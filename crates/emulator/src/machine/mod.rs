@@ -18,6 +18,7 @@ pub use call::{CallSite, Slot, defined};
 pub use cluster::Cluster;
 pub use definite::Watched;
 pub use grid::{Grid, LaunchShape};
+pub use meeting::Barrier;
 pub use program::{AddressSource, Decoder, Program, Source, Step, Unsupported, Why, constant, truncate};
 pub use registers::{Chunk, Fixed, Layout, Place, Registers};
 pub use warp::{State, Warp};
