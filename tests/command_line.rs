@@ -60,6 +60,29 @@ fn a_clean_kernel_exits_0_and_a_finding_1() {
 }
 
 #[test]
+fn warnings_and_lints_exit_0_unless_they_are_denied() {
+    let exits = |file: &str| {
+        let more = [&[][..], &["--deny-warnings"], &["--deny-lints"], &["--no-lints"]];
+        more.map(|more| exit(&veriflash(&[&["sanitize", file], more].concat())))
+    };
+    assert_eq!(exits("filetests/fail/nondeterminism/first_come_first_served.ptx"), [0, 1, 0, 0]);
+    assert_eq!(exits("filetests/lint/bank-conflict/column_of_a_tile.ptx"), [0, 0, 1, 0]);
+    let both = veriflash(&["sanitize", "filetests/lint/bank-conflict/column_of_a_tile.ptx"]);
+    assert!(text(&both).contains("lint[bank-conflict]: 32-way bank conflict"), "{}", text(&both));
+    assert!(text(&both).contains("0 errors, 0 warnings, 2 lints; "), "{}", text(&both));
+}
+
+#[test]
+fn policies_are_asked_for_by_name() {
+    let file = "filetests/fail/missing-wait/never_waited.ptx";
+    let output = veriflash(&["sanitize", file, "--policy", "spurious", "--policy", "eager", "--seeds", "2"]);
+    assert_eq!(exit(&output), 1, "{}", text(&output));
+    assert!(text(&output).contains(" --policy spurious --seed 0`"), "{}", text(&output));
+    assert!(text(&output).contains("4 launches ran under 4 schedules"), "{}", text(&output));
+    assert_eq!(exit(&veriflash(&["sanitize", file, "--policy", "lasy"])), 2);
+}
+
+#[test]
 fn bad_input_exits_2_with_place_and_advice() {
     let missing = veriflash(&["sanitize", "no/such/file.ptx"]);
     assert_eq!(exit(&missing), 2, "{}", text(&missing));

@@ -54,3 +54,11 @@ fn no_placeholder_is_left() {
         assert!(left.is_empty(), "{left:?}");
     }
 }
+
+#[test]
+fn every_policy_is_in_the_page_of_schedules() {
+    for policy in launch::Policy::ALL {
+        let row = format!("| `{policy}` | {} |", policy.about());
+        assert!(include_str!("../docs/schedules.md").contains(&row), "{row}");
+    }
+}

@@ -70,15 +70,18 @@ fn a_launch_points_into_the_recipe() {
     insta::assert_snapshot!(String::from_utf8(output.stdout).expect("text"));
 }
 
-/// Which seed shows a finding must not matter: every schedule alone finds the same checks at the same lines.
+/// Which seed shows a finding must not matter: every schedule alone, five of each policy, finds the same checks at the
+/// same lines.
 #[test]
 fn every_schedule_finds_the_same() {
     let cases = find(&[root().join("filetests/fail")]).expect("cases");
     assert!(cases.len() >= 20);
-    for case in cases.iter().filter(|case| case.kind == Kind::Fail) {
+    // These compare schedules, or must be asked for.
+    let apart = |case: &Case| ["fail/nondeterminism/", "fail/nan-birth/"].iter().any(|one| case.name.starts_with(one));
+    for case in cases.iter().filter(|case| case.kind == Kind::Fail && !apart(case)) {
         let expected = found(case, 0);
         assert!(!expected.is_empty(), "{}", case.name);
-        (1..12).for_each(|seed| assert_eq!(found(case, seed), expected, "{} with seed {seed}", case.name));
+        (1..55).for_each(|seed| assert_eq!(found(case, seed), expected, "{} with seed {seed}", case.name));
     }
 }
 

@@ -81,6 +81,7 @@ pub fn finding_json(finding: &Finding) -> Value {
         "help": finding.help,
         "count": finding.count,
         "seed": finding.seed,
+        "policy": finding.policy.name(),
     })
 }
 

@@ -6,27 +6,32 @@ use super::sarif;
 use super::severity::{Denied, Tally, counted};
 use super::trace::TraceTo;
 use super::{Arithmetic, Exit};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use emulator::Emulator;
 use launch::backend::{Backend, Options};
-use launch::{Finding, Kernel, Limits, Memory};
+use launch::{Finding, Kernel, Limits, Memory, Policy};
 use serde_json::json;
 
 /// Runs a kernel on the emulator under several schedules and reports races, missing waits and their like
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash sanitize kernel.ptx\n  veriflash sanitize kernel.ptx --seed 17          repeats one schedule\n  veriflash sanitize add.ptx --grid 8 --block 128 --arg 'x=f32[1024]:normal(1)' --arg 'n=u32:1024'\n  veriflash sanitize kernel.ptx --format sarif --deny-warnings\n  veriflash sanitize kernel.ptx --trace trace.json   a timeline for https://ui.perfetto.dev"
+    after_help = "Examples:\n  veriflash sanitize kernel.ptx\n  veriflash sanitize kernel.ptx --seed 17          repeats one schedule\n  veriflash sanitize kernel.ptx --seeds 50 --policy spurious --policy one-last\n  veriflash sanitize add.ptx --grid 8 --block 128 --arg 'x=f32[1024]:normal(1)' --arg 'n=u32:1024'\n  veriflash sanitize kernel.ptx --format sarif --deny-warnings\n  veriflash sanitize kernel.ptx --trace trace.json   a timeline for https://ui.perfetto.dev"
 )]
 pub struct Arguments {
     #[command(flatten)]
     input: Input,
 
-    /// How many schedules to run
+    /// How many schedules to run: seeds from 0 on, each with a policy of its own
     #[arg(long, default_value_t = emulator::DEFAULT_SEEDS, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
 
     /// Run this schedule alone
     #[arg(long, conflicts_with = "seeds")]
     seed: Option<u64>,
+
+    /// What the adversary is after, instead of what a seed stands for; several: each seed with each of them
+    #[arg(long = "policy", value_name = "POLICY", value_parser = policies())]
+    policies: Vec<Policy>,
 
     /// Fills buffers whose `init` has no seed of its own
     #[arg(long, default_value_t = 0)]
@@ -39,6 +44,10 @@ pub struct Arguments {
     /// How matrices are multiplied: findings seldom depend on it, results do
     #[arg(long, value_enum, default_value_t)]
     arithmetic: Arithmetic,
+
+    /// Leave out the lints, which tell of costs
+    #[arg(long, conflicts_with = "deny_lints")]
+    no_lints: bool,
 
     #[command(flatten)]
     denied: Denied,
@@ -65,11 +74,11 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let kernel = arguments.input.kernel()?;
     super::check_module(&kernel)?;
     kernel.resolve(&Limits::default())?;
-    let seeds: Vec<u64> = arguments.seed.map_or_else(|| (0..arguments.seeds).collect(), |seed| vec![seed]);
-    let sanitized = emulator::sanitize(&kernel, &seeds, arguments.data_seed, &arguments.options())?;
+    let schedules = arguments.schedules();
+    let sanitized = emulator::sanitize_under(&kernel, &schedules, arguments.data_seed)?;
     let findings = &sanitized.findings;
     let (exit, tally) = (arguments.denied.exit(findings), Tally::of(findings));
-    arguments.draw(&kernel, findings, &seeds)?;
+    arguments.draw(&kernel, findings, &schedules)?;
     match arguments.format {
         Format::Json => {
             let own = json!({ "counts": tally.json(), "findings": findings_json(findings) });
@@ -81,30 +90,46 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
             let seen = sanitized.runs.iter().flat_map(|(_, run, _)| &run.witness);
             let launches: u64 = seen.map(|witness| u64::from(witness.count)).sum();
             let (launches, schedules) =
-                (counted(launches, "launch", "es"), counted(seeds.len() as u64, "schedule", "s"));
+                (counted(launches, "launch", "es"), counted(schedules.len() as u64, "schedule", "s"));
             println!("{tally}; {launches} ran under {schedules}");
         }
     }
     Ok(exit)
 }
 
+/// Every policy with its line.
+fn policies() -> impl TypedValueParser<Value = Policy> {
+    let value = |policy: Policy| PossibleValue::new(policy.name()).help(policy.about());
+    PossibleValuesParser::new(Policy::ALL.map(value)).try_map(|name| name.parse())
+}
+
 impl Arguments {
+    fn schedules(&self) -> Vec<Options> {
+        let seeds: Vec<u64> = self.seed.map_or_else(|| (0..self.seeds).collect(), |seed| vec![seed]);
+        let policies: Vec<Option<Policy>> = match self.policies.as_slice() {
+            [] => vec![None],
+            some => some.iter().copied().map(Some).collect(),
+        };
+        let precision = self.arithmetic.into();
+        let options = Options { instruction_budget: self.budget, precision, ..Options::default() };
+        let under = |seed| policies.iter().map(move |policy| Options { seed, policy: *policy, ..options });
+        let mut schedules: Vec<Options> = seeds.into_iter().flat_map(under).collect();
+        // What an access costs is the same under every schedule.
+        schedules.iter_mut().take(1).for_each(|first| first.lints = !self.no_lints);
+        schedules
+    }
+
     /// Runs one schedule again for its timeline: the one that the first finding names, else the first.
-    fn draw(&self, kernel: &Kernel, findings: &[Finding], seeds: &[u64]) -> anyhow::Result<()> {
+    fn draw(&self, kernel: &Kernel, findings: &[Finding], schedules: &[Options]) -> anyhow::Result<()> {
         let traced_blocks = self.trace.blocks();
         if traced_blocks == 0 {
             return Ok(());
         }
-        let seed = findings.first().map(|finding| finding.seed).or(seeds.first().copied()).unwrap_or_default();
-        let options = Options { seed, traced_blocks, ..self.options() };
+        let found = |finding: &Finding| Options { seed: finding.seed, policy: Some(finding.policy), ..schedules[0] };
+        let options = Options { traced_blocks, ..findings.first().map_or(schedules[0], found) };
         let mut loaded = Emulator.load(kernel)?;
         let mut memory = Memory::new(loaded.resolved(), self.data_seed)?;
         self.trace.write(Emulator.run(&mut loaded, &mut memory, &options)?.trace.as_ref())
-    }
-
-    /// Of every schedule, but for its seed.
-    fn options(&self) -> Options {
-        Options { instruction_budget: self.budget, precision: self.arithmetic.into(), ..Options::default() }
     }
 
     /// The command that does the same again, up to the seed.

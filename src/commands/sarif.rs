@@ -67,7 +67,7 @@ fn result(kernel: &Kernel, finding: &Finding, known: &mut BTreeMap<String, u32>)
         "relatedLocations": related(finding),
         "occurrenceCount": finding.count,
         "partialFingerprints": { FINGERPRINT: fingerprint(kernel, finding, known) },
-        "properties": { "seed": finding.seed },
+        "properties": { "seed": finding.seed, "policy": finding.policy.name() },
     })
 }
 

@@ -60,6 +60,7 @@ pub fn counted(count: u64, one: &str, ending: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use launch::Policy;
     use launch::finding::Event;
 
     fn finding(severity: Severity) -> Finding {
@@ -74,7 +75,18 @@ mod tests {
             lanes: 1,
         };
         let (message, second, missing, help) = (String::new(), None, None, None);
-        Finding { check: "trap", severity, message, first, second, missing, help, count: 1, seed: 0 }
+        Finding {
+            check: "trap",
+            severity,
+            message,
+            first,
+            second,
+            missing,
+            help,
+            count: 1,
+            seed: 0,
+            policy: Policy::Lazy,
+        }
     }
 
     #[test]

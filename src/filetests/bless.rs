@@ -4,9 +4,9 @@ use super::case::{Case, Kind};
 use super::expectation::{Happening, MARK};
 use super::verdict::Judge;
 
-/// The text of a `fail` case with its `//~` lines written anew; none for other kinds.
+/// The text of a `fail` or `lint` case with its `//~` lines written anew; none for other kinds.
 pub fn blessed(case: &Case, judge: &Judge) -> Result<Option<String>, String> {
-    if case.kind != Kind::Fail {
+    if !matches!(case.kind, Kind::Fail | Kind::Lint) {
         return Ok(None);
     }
     let happened = judge.happenings(&case.name, &case.text)?;

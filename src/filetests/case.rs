@@ -15,6 +15,8 @@ pub enum Kind {
     Pass,
     /// The checks find exactly what its `//~` lines say, and nothing once it is cured.
     Fail,
+    /// The same for lints, which tell of costs.
+    Lint,
     /// The parser or the verifier refuses it, as its `//~` lines say.
     Reject,
     /// A recipe under `corpus/` for PTX that another compiler wrote: its expectations hold, and no check finds anything
@@ -23,8 +25,13 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [(&'static str, Kind); 4] =
-        [("run", Kind::Run), ("pass", Kind::Pass), ("fail", Kind::Fail), ("reject", Kind::Reject)];
+    pub const ALL: [(&'static str, Kind); 5] = [
+        ("run", Kind::Run),
+        ("pass", Kind::Pass),
+        ("fail", Kind::Fail),
+        ("lint", Kind::Lint),
+        ("reject", Kind::Reject),
+    ];
 
     /// The folder behind the last `filetests` in the path says what a case is; under `corpus` all are alike.
     fn of(path: &Path) -> Option<Kind> {
@@ -99,7 +106,7 @@ fn read(path: &Path) -> Result<Case, String> {
     let full = path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?;
     let kind = Kind::of(&full).ok_or_else(|| {
         format!(
-            "{}: expected a folder `filetests/run`, `pass`, `fail` or `reject` around it, or a `.toml` under `corpus`",
+            "{}: expected a folder `filetests/run`, `pass`, `fail`, `lint` or `reject` around it, or a `.toml` under `corpus`",
             path.display()
         )
     })?;

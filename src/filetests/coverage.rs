@@ -16,7 +16,7 @@ const NEVER_FED: &[(Op, &str)] =
 /// Cases per form and per check.
 pub struct Coverage {
     pub forms: Vec<FormCoverage>,
-    /// Check, and how many `fail` cases expect it.
+    /// Check, and how many `fail` or `lint` cases expect it.
     pub checks: Vec<(&'static str, usize)>,
     /// How many `run` cases there are.
     pub run_cases: usize,
@@ -71,7 +71,7 @@ impl Coverage {
     pub fn gaps(&self) -> Vec<String> {
         let forms = self.forms.iter().flat_map(FormCoverage::gaps);
         let checks = self.checks.iter().filter(|(_, cases)| *cases == 0);
-        let checks = checks.map(|(name, _)| format!("check {name} has no `fail` case"));
+        let checks = checks.map(|(name, _)| format!("check {name} has no `fail` or `lint` case"));
         self.broken.iter().cloned().chain(forms).chain(checks).collect()
     }
 
@@ -137,7 +137,7 @@ fn forms_of(case: &Case) -> Vec<*const ptx::Form> {
 
 fn expects(case: &Case, check: &str) -> bool {
     let expected = expectation::read(&case.text).unwrap_or_default();
-    case.kind == Kind::Fail && expected.iter().any(|one| one.what.contains(&format!("[{check}]")))
+    matches!(case.kind, Kind::Fail | Kind::Lint) && expected.iter().any(|one| one.what.contains(&format!("[{check}]")))
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use super::case::{Case, Kind};
 use super::corpus;
 use super::expectation::{self, Expectation, Happening};
-use emulator::{checks, sanitize};
+use emulator::{checks, sanitize, sanitize_under};
 use launch::backend::{Backend, Options};
+use launch::finding::Severity;
 use launch::{Kernel, Limits, Memory, cure};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl Judge {
         let problems = match case.kind {
             Kind::Run => self.run(case),
             Kind::Pass => self.happenings(&case.name, &case.text).map(|found| expectation::compare(&[], &found)),
-            Kind::Fail => self.fail(case),
+            Kind::Fail | Kind::Lint => self.fail(case),
             Kind::Reject => reject(case),
             Kind::Corpus => return corpus::judge(case, self),
         };
@@ -107,11 +108,18 @@ impl Judge {
     /// What the checks find, as lines.
     pub fn happenings(&self, name: &str, text: &str) -> Result<Vec<Happening>, String> {
         let kernel = kernel(name, text)?;
-        let seeds: Vec<u64> = (0..self.seeds).collect();
-        let options = Options { instruction_budget: self.budget.min(SMALL_BUDGET), ..Options::default() };
-        let sanitized = sanitize(&kernel, &seeds, 0, &options).map_err(|error| error.to_string())?;
+        let (instruction_budget, lints) = (self.budget.min(SMALL_BUDGET), wants_lints(name));
+        let options = |seed| Options { seed, instruction_budget, lints, ..Options::default() };
+        let schedules: Vec<Options> = (0..self.seeds).map(options).collect();
+        let sanitized = sanitize_under(&kernel, &schedules, 0).map_err(|error| error.to_string())?;
         Ok(expectation::happenings(&sanitized.findings))
     }
+}
+
+/// Lints are counted for cases in the folder of one: `lint/CHECK/COST.ptx`, `pass/CHECK/…`.
+fn wants_lints(name: &str) -> bool {
+    let check = name.split('/').nth(1).and_then(checks::Check::find);
+    check.is_some_and(|check| check.severity == Severity::Lint)
 }
 
 /// A `fail` case lies in the folder of a check that it expects: `fail/CHECK/BUG.ptx`.
@@ -120,7 +128,9 @@ fn misfiled(case: &Case, expected: &[Expectation]) -> Vec<String> {
     let known = checks::Check::find(folder).is_some();
     let expects = expected.iter().any(|one| one.what.ends_with(&format!("[{folder}]")));
     match (known, expects) {
-        (false, _) => vec![format!("the folder `{folder}` is no check: expected `fail/CHECK/BUG.ptx`")],
+        (false, _) => {
+            vec![format!("the folder `{folder}` is no check: expected `fail/CHECK/BUG.ptx` or `lint/CHECK/COST.ptx`")]
+        }
         (true, false) => vec![format!("expects no {folder}: move it to the folder of a check that it expects")],
         (true, true) => vec![],
     }

@@ -59,7 +59,7 @@ impl Backend for Emulator {
         let resolved = kernel.resolve(&Limits::default())?;
         for launch in &resolved.launches {
             let variables = Variables::place(kernel.module(), &mut GlobalMemory::default());
-            decode(kernel, kernel.entry(launch)?, launch, &variables)?;
+            decode(kernel, kernel.entry(launch)?, launch, &variables, false)?;
         }
         Ok(Loaded { kernel: kernel.clone(), resolved })
     }
@@ -69,7 +69,7 @@ impl Backend for Emulator {
         let mut device = Device::new(memory, loaded.kernel.module());
         let launches = loaded.resolved.launches.len();
         device.timeline = (options.traced_blocks > 0).then(|| Timeline::new(options.traced_blocks, launches));
-        let mut findings = Findings::new(&loaded.kernel, options.seed);
+        let mut findings = Findings::new(&loaded.kernel, options);
         let mut run = Run::default();
         let spots = loaded.kernel.recipe.launches.iter().map(|launch| launch.spot.0);
         for (launch, written) in loaded.resolved.launches.iter().zip(spots) {
@@ -94,10 +94,11 @@ fn decode(
     function: &Function,
     launch: &resolved::Launch,
     variables: &Variables,
+    each_access: bool,
 ) -> Result<Program, Error> {
     let shared = SharedMemory::new(kernel.module(), function, launch.shared);
     let index = kernel.module().functions.iter().position(|one| std::ptr::eq(one, function)).unwrap_or(0);
-    Program::decode(kernel.module(), index, &shared, variables).map_err(|what| {
+    Program::decode(kernel.module(), index, &shared, variables, each_access).map_err(|what| {
         let span = kernel.parsed.spans[what.function][what.statement.0 as usize].head;
         let line = kernel.parsed.source.position(span.start).line;
         Error::Unsupported { file: kernel.file().into(), line, what }
@@ -116,7 +117,7 @@ pub fn operand_sets(kernel: &Kernel) -> Result<OperandSets, Error> {
     let mut device = Device::new(&memory, kernel.module());
     device.counted = Some(OperandSets::default());
     let options = Options { engine: Engine::Lanes, checks: false, ..Options::default() };
-    let mut findings = Findings::new(kernel, options.seed);
+    let mut findings = Findings::new(kernel, &options);
     for launch in &loaded.resolved.launches {
         device.launch(kernel, (launch, None), &mut findings, &options)?;
     }
@@ -174,7 +175,7 @@ impl Device {
                 return Ok(None);
             }
         }
-        let program = decode(kernel, function, launch, &self.variables)?;
+        let program = decode(kernel, function, launch, &self.variables, options.lints)?;
         findings.lay_out(program.places());
         let shared = SharedMemory::new(kernel.module(), function, launch.shared);
         let inputs = || program.inputs(kernel.module(), &shared, &self.variables);
@@ -187,6 +188,7 @@ impl Device {
             grid.run(&mut self.global, findings, timeline)
         };
         let executed = (0..launch.repeat).map(run).sum();
+        findings.settle_costs();
         self.counted = census.map(Census::into_sets);
         Ok(Some(executed))
     }

@@ -1,8 +1,10 @@
 //! Findings of a run: equal ones are merged and counted, and they come out in the order of the text.
 
 use crate::checks::Check;
-use launch::Kernel;
+use crate::cost::Costs;
+use launch::backend::Options;
 use launch::finding::{Event, Finding, Severity};
+use launch::{Kernel, Policy};
 use ptx::forms::Control;
 use ptx::{Op, Operand, Parsed, Statement, StatementId};
 use std::collections::BTreeMap;
@@ -84,25 +86,43 @@ pub struct Findings<'a> {
     /// First step and index of each function of the program.
     layout: Vec<(u32, usize)>,
     seed: u64,
+    policy: Policy,
     found: BTreeMap<(usize, Place, Place, &'static str), Finding>,
+    /// Of the launch that runs.
+    pub costs: Costs,
 }
 
 impl<'a> Findings<'a> {
-    pub fn new(kernel: &'a Kernel, seed: u64) -> Findings<'a> {
-        Findings { kernel, function: 0, layout: vec![(0, 0)], seed, found: BTreeMap::new() }
+    pub fn new(kernel: &'a Kernel, options: &Options) -> Findings<'a> {
+        let policy = options.policy.unwrap_or(Policy::of_seed(options.seed));
+        Findings {
+            kernel,
+            function: 0,
+            layout: vec![(0, 0)],
+            seed: options.seed,
+            policy,
+            found: BTreeMap::new(),
+            costs: Costs::default(),
+        }
     }
 
     /// A place for the findings of a part of the launch.
     pub fn empty(&self) -> Findings<'a> {
-        Findings { found: BTreeMap::new(), layout: self.layout.clone(), ..*self }
+        Findings { found: BTreeMap::new(), layout: self.layout.clone(), costs: Costs::default(), ..*self }
     }
 
     /// Adds what was found in a part of the launch, as if it had been found here.
     pub fn absorb(&mut self, part: Findings<'a>) {
+        self.costs.absorb(part.costs);
         for (key, finding) in part.found {
             let count = finding.count;
             self.found.entry(key).and_modify(|known| known.count += count).or_insert(finding);
         }
+    }
+
+    /// A launch is over: what it cost is known.
+    pub fn settle_costs(&mut self) {
+        std::mem::take(&mut self.costs).reports().for_each(|report| self.add(report));
     }
 
     /// Says which entry runs from now on.
@@ -139,8 +159,8 @@ impl<'a> Findings<'a> {
             None => (second, None),
         };
         let Report { check, message, missing, help, count, .. } = report;
-        let (severity, seed) = (report.severity, self.seed);
-        let finding = Finding { check: check.name, severity, message, first, second, missing, help, count, seed };
+        let (check, severity, seed, policy) = (check.name, report.severity, self.seed, self.policy);
+        let finding = Finding { check, severity, message, first, second, missing, help, count, seed, policy };
         self.found.insert(key, finding);
     }
 

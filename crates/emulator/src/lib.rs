@@ -37,6 +37,7 @@
 pub mod async_engines;
 mod backend;
 pub mod checks;
+mod cost;
 mod exec;
 mod finding;
 pub mod happens_before;
@@ -55,4 +56,4 @@ pub use backend::{Emulator, Error, Loaded, executes, operand_sets};
 pub use exec::{Difference, NOT_BIT_EQUAL, knows_special};
 pub use machine::Unsupported;
 pub use operand_sets::{ENOUGH, OperandSets, Special, needed_sets, special_types};
-pub use sanitize::{DEFAULT_SEEDS, Sanitized, sanitize};
+pub use sanitize::{DEFAULT_SEEDS, Sanitized, sanitize, sanitize_under};

@@ -1,8 +1,8 @@
 //! Findings as people read them: both events in the text of the kernel, the missing edge, the fix, and how to repeat it.
 
 use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Renderer, Snippet};
-use launch::Finding;
 use launch::finding::{Event, Severity};
+use launch::{Finding, Policy};
 use ptx::Source;
 use std::borrow::Cow;
 
@@ -43,7 +43,10 @@ impl Reporter<'_> {
         let help = finding.help.as_ref().map(|help| Level::HELP.message(help.clone()).into());
         let times =
             (finding.count > 1).then(|| Level::NOTE.message(format!("this happened {} times", finding.count)).into());
-        let repeat = format!("repeat with `{} --seed {}`", self.repeat, finding.seed);
+        let own = Policy::of_seed(finding.seed) == finding.policy;
+        let policy = if own { String::new() } else { format!(" --policy {}", finding.policy) };
+        let repeat =
+            format!("repeat with `{}{policy} --seed {}`: {}", self.repeat, finding.seed, finding.policy.about());
         let page = format!("`veriflash explain {}` says more", finding.check);
         let last = [Level::NOTE.message(repeat).into(), Level::NOTE.message(page).into()];
         missing.into_iter().chain(help).chain(times).chain(last).collect()

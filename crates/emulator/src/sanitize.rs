@@ -1,13 +1,14 @@
 //! A kernel under several schedules: findings are the same whatever the schedule, wrong results may not be.
 
 use crate::backend::{Emulator, Error};
-use crate::checks::Check;
+use crate::checks::{Check, nondeterminism};
 use launch::backend::{Backend, Options, Run};
+use launch::finding::Severity;
 use launch::{Finding, Kernel, Memory};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// Schedules that the default runs: the four extremes, and two at random.
+/// Schedules that the default runs: the four extremes, one at random, and one whose bytes land range by range.
 pub const DEFAULT_SEEDS: u64 = 6;
 
 /// What the schedules showed together.
@@ -21,16 +22,25 @@ pub struct Sanitized {
 
 /// Runs the kernel once for each seed. `data_seed` fills the buffers, the same for every schedule.
 pub fn sanitize(kernel: &Kernel, seeds: &[u64], data_seed: u64, options: &Options) -> Result<Sanitized, Error> {
+    let with_seed = |seed: &u64| Options { seed: *seed, ..*options };
+    sanitize_under(kernel, &seeds.iter().map(with_seed).collect::<Vec<_>>(), data_seed)
+}
+
+/// The same under schedules of any kind.
+pub fn sanitize_under(kernel: &Kernel, schedules: &[Options], data_seed: u64) -> Result<Sanitized, Error> {
     let loaded = Emulator.load(kernel)?;
     let memory = Memory::new(loaded.resolved(), data_seed)?;
-    let run = |seed: &u64| {
+    let run = |options: &Options| {
         let mut memory = memory.clone();
-        let options = Options { seed: *seed, ..*options };
-        let run = Emulator.run(&mut Emulator.load(kernel)?, &mut memory, &options)?;
-        Ok((*seed, run, memory))
+        let run = Emulator.run(&mut Emulator.load(kernel)?, &mut memory, options)?;
+        Ok((options.seed, run, memory))
     };
-    let runs = seeds.par_iter().map(run).collect::<Result<Vec<_>, Error>>()?;
-    let findings = merge(runs.iter().flat_map(|(_, run, _)| &run.findings));
+    let runs = schedules.par_iter().map(run).collect::<Result<Vec<_>, Error>>()?;
+    let mut findings = merge(runs.iter().flat_map(|(_, run, _)| &run.findings));
+    if findings.iter().all(|finding| finding.severity != Severity::Error) {
+        let memories: Vec<&Memory> = runs.iter().map(|(_, _, memory)| memory).collect();
+        findings.extend(nondeterminism::compare(kernel, schedules, &memories));
+    }
     Ok(Sanitized { findings, runs })
 }
 

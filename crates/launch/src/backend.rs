@@ -6,6 +6,7 @@ use crate::contents::Contents;
 use crate::finding::Finding;
 use crate::kernel::Kernel;
 use crate::memory::Memory;
+use crate::policy::Policy;
 use crate::resolved;
 
 /// Something that runs kernels.
@@ -56,10 +57,14 @@ pub trait Backend {
 pub struct Options {
     /// Decides the order in which an emulator runs what no rule orders.
     pub seed: u64,
+    /// What an emulator's adversary is after; none: what the seed stands for.
+    pub policy: Option<Policy>,
     /// An emulator stops after so many instructions of one launch.
     pub instruction_budget: u64,
     /// An emulator looks for races and for reads of bytes that nobody wrote.
     pub checks: bool,
+    /// An emulator counts what memory accesses and barriers cost.
+    pub lints: bool,
     /// How an emulator computes.
     pub engine: Engine,
     /// How close an emulator's products of matrices are to those of tensor cores.
@@ -98,8 +103,10 @@ impl Default for Options {
         // A hundred times what the largest built-in witness needs, and under a minute for an endless loop.
         Options {
             seed: 0,
+            policy: None,
             instruction_budget: 100_000_000,
             checks: true,
+            lints: false,
             engine: Engine::Warps,
             precision: Precision::Exact,
             traced_blocks: 0,

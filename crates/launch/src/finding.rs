@@ -1,5 +1,7 @@
 //! What a check found: both events, what is missing between them, and how to repeat it.
 
+use crate::policy::Policy;
+
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -43,6 +45,8 @@ pub struct Finding {
     pub count: u64,
     /// The seed of the run that showed it.
     pub seed: u64,
+    /// What the adversary of that run was after.
+    pub policy: Policy,
 }
 
 impl Finding {

@@ -27,6 +27,36 @@ pub struct Transfer {
     pub read: Option<Vec<Vec<u8>>>,
 }
 
+/// Bytes of an operation that may land before the others: what a cache sector holds.
+const STRETCH: usize = 32;
+
+impl Piece {
+    /// What is left behind the first `skip` bytes.
+    fn behind(self, skip: usize) -> Piece {
+        Piece { from: self.from.behind(skip), to: self.to.behind(skip), bytes: self.bytes - skip }
+    }
+}
+
+impl Transfer {
+    /// Takes a stretch from its end; none if that would be all.
+    fn tear_off(&mut self) -> Option<Transfer> {
+        let last = self.pieces.last().copied()?;
+        let left = last.bytes.saturating_sub(STRETCH);
+        if left == 0 && self.pieces.len() == 1 {
+            return None;
+        }
+        let read = self.read.as_mut().and_then(|read| read.last_mut()).map(|data| vec![data.split_off(left)]);
+        if left == 0 {
+            self.pieces.pop();
+            self.read.iter_mut().for_each(|read| drop(read.pop()));
+        } else {
+            self.pieces.last_mut().into_iter().for_each(|piece| piece.bytes = left);
+        }
+        let reduction = self.reduction;
+        Some(Transfer { pieces: vec![last.behind(left)], reduction, read, ..Transfer::default() })
+    }
+}
+
 /// Something that completes later.
 #[derive(Clone, Debug)]
 pub enum Operation {
@@ -102,8 +132,38 @@ impl Flights {
         self.flying.insert(number, operation);
     }
 
+    /// Takes a stretch of an operation's bytes out of the air; none if that would be all that is left.
+    pub fn tear_off(&mut self, number: Number) -> Option<Transfer> {
+        match self.flying.get_mut(&number)? {
+            Operation::Transfer(transfer) => transfer.tear_off(),
+            Operation::Signal { .. } => None,
+        }
+    }
+
     /// Takes an operation out of the air.
     pub fn take(&mut self, number: Number) -> Option<Operation> {
         self.flying.remove(&number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_is_torn_from_its_end_until_a_stretch_is_left() {
+        let [from, to] = [0, 1].map(|block| Accessed::Shared { block, offset: 64 });
+        let pieces = vec![Piece { from, to, bytes: 48 }, Piece { from, to, bytes: 16 }];
+        let read = Some(vec![(0..48).collect(), vec![9; 16]]);
+        let mut transfer = Transfer { pieces, read, ..Transfer::default() };
+        let torn = |transfer: &mut Transfer| {
+            let part = transfer.tear_off()?;
+            Some((part.pieces[0].from, part.pieces[0].bytes, part.read?[0][0]))
+        };
+        let place = |offset| Accessed::Shared { block: 0, offset };
+        assert_eq!(torn(&mut transfer), Some((place(64), 16, 9)));
+        assert_eq!(torn(&mut transfer), Some((place(80), 32, 16)));
+        assert_eq!(torn(&mut transfer), None);
+        assert_eq!((transfer.pieces[0].bytes, transfer.read.map(|read| read[0].len())), (16, Some(16)));
     }
 }

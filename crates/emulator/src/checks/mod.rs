@@ -1,20 +1,25 @@
 //! The checks, one file each. A file's leading `//!` lines are its page: `explain NAME` prints them.
 
 pub mod async_leak;
+pub mod bank_conflict;
 pub mod barrier;
 pub mod deadlock;
 pub mod early_release;
 pub mod launch;
+pub mod local_memory;
 pub mod mbarrier;
 pub mod misaligned;
 pub mod missing_wait;
+pub mod nondeterminism;
 pub mod out_of_bounds;
 pub mod proxy_fence;
 pub mod race_global;
 pub mod race_shared;
 pub mod race_warp;
+pub mod redundant_sync;
 pub mod tensor_map;
 pub mod trap;
+pub mod uncoalesced;
 pub mod uninitialised_memory;
 pub mod uninitialised_register;
 pub mod warp_convergence;
@@ -26,6 +31,8 @@ mod words;
 
 pub use order::report_faults;
 
+use crate::exec::{Access, Accessed, At};
+use crate::machine::Cluster;
 use ::launch::finding::Severity;
 
 /// A check: what it is called, how bad what it finds is, and its page.
@@ -41,20 +48,25 @@ pub struct Check {
 /// Every check, in alphabetical order.
 pub const ALL: &[&Check] = &[
     &async_leak::CHECK,
+    &bank_conflict::CHECK,
     &barrier::CHECK,
     &deadlock::CHECK,
     &early_release::CHECK,
     &launch::CHECK,
+    &local_memory::CHECK,
     &mbarrier::CHECK,
     &misaligned::CHECK,
     &missing_wait::CHECK,
+    &nondeterminism::CHECK,
     &out_of_bounds::CHECK,
     &proxy_fence::CHECK,
     &race_global::CHECK,
     &race_shared::CHECK,
     &race_warp::CHECK,
+    &redundant_sync::CHECK,
     &tensor_map::CHECK,
     &trap::CHECK,
+    &uncoalesced::CHECK,
     &uninitialised_memory::CHECK,
     &uninitialised_register::CHECK,
     &warp_convergence::CHECK,
@@ -65,6 +77,14 @@ pub const ALL: &[&Check] = &[
 impl Check {
     const fn error(name: &'static str, source: &'static str) -> Check {
         Check { name, severity: Severity::Error, by_second: false, source }
+    }
+
+    const fn warning(name: &'static str, source: &'static str) -> Check {
+        Check { severity: Severity::Warning, ..Check::error(name, source) }
+    }
+
+    const fn lint(name: &'static str, source: &'static str) -> Check {
+        Check { severity: Severity::Lint, ..Check::error(name, source) }
     }
 
     const fn by_second(self) -> Check {
@@ -89,6 +109,13 @@ impl Check {
         let text = page.lines().skip(2).take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
         text.split_inclusive(". ").next().unwrap_or_default().trim().to_string()
     }
+}
+
+/// Counts what an access costs.
+pub fn lint_access(cluster: &mut Cluster, at: At, access: &Access, accessed: &[Accessed; 32]) {
+    bank_conflict::watch(cluster, at, access, accessed);
+    uncoalesced::watch(cluster, at, access, accessed);
+    local_memory::watch(cluster, at, access, accessed);
 }
 
 #[cfg(test)]

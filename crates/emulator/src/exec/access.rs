@@ -42,6 +42,19 @@ pub enum Accessed {
     },
 }
 
+impl Accessed {
+    /// The place so many bytes further.
+    pub fn behind(self, bytes: usize) -> Accessed {
+        match self {
+            Accessed::Nothing => Accessed::Nothing,
+            Accessed::Global { allocation, offset } => Accessed::Global { allocation, offset: offset + bytes },
+            Accessed::Shared { block, offset } => Accessed::Shared { block, offset: offset + bytes },
+            Accessed::Parameter { offset } => Accessed::Parameter { offset: offset + bytes },
+            Accessed::Local { warp, lane, offset } => Accessed::Local { warp, lane, offset: offset + bytes },
+        }
+    }
+}
+
 /// The detector's address of a byte of shared memory.
 pub fn watched_shared(block: usize, offset: usize) -> u64 {
     (block as u64) << 32 | offset as u64
@@ -146,6 +159,9 @@ impl Cluster<'_, '_> {
         checks::misaligned::watch(self, at.among(!outside), access, addresses);
         if self.checks && matches!(access.kind, Kind::Read | Kind::StrongRead | Kind::Atomic) {
             checks::uninitialised_memory::watch(self, at, access, accessed);
+        }
+        if self.lints.is_some() {
+            checks::lint_access(self, at, access, accessed);
         }
     }
 

@@ -77,12 +77,17 @@ fn start(cluster: &mut Cluster, at: At, addresses: [&AddressSource; 2], bytes: u
         checks::uninitialised_memory::watch_copy(cluster, at, &sources, &sizes);
         cluster.order_copy(at, &targets, &sources, bytes, &sizes);
     }
+    if cluster.lints.is_some() {
+        checks::lint_access(cluster, at, &source, &sources);
+        checks::lint_access(cluster, at, &target, &targets);
+    }
     let batch = cluster.trace_copies(at, &targets, bytes);
     for lane in lanes(at.mask) {
         cluster.mark_written(targets[lane], bytes as usize);
         let flight = Flight { to: targets[lane], from: sources[lane], bytes, source_bytes: sizes[lane], batch };
         cluster.copies.start(at.warp, lane, flight);
     }
+    cluster.adversary.see_producer(at.warp);
     cluster.land_some();
 }
 

@@ -10,13 +10,13 @@ use std::sync::Arc;
 pub enum Jump {
     Branch {
         target: u32,
-        meeting: Option<u32>,
+        meeting: Meeting,
     },
     /// `brx.idx`.
     Table {
         index: Source,
         targets: Vec<u32>,
-        meeting: Option<u32>,
+        meeting: Meeting,
     },
     Call(Arc<CallSite>),
     /// Through a pointer: each function that it may mean, with its index in the module.
@@ -32,9 +32,24 @@ pub enum Jump {
     Trap,
 }
 
+/// Where lanes that a branch parts meet again: as soon as hardware usually does, and as late as it may.
+#[derive(Clone, Copy)]
+pub struct Meeting {
+    pub soon: Option<u32>,
+    late: Option<u32>,
+}
+
+impl Meeting {
+    fn of(self, cluster: &Cluster) -> Option<u32> {
+        if cluster.adversary.meets_late() { self.late } else { self.soon }
+    }
+}
+
 pub fn decode(op: Control, at: usize, instruction: &Instruction, decoder: &Decoder) -> Result<Jump, Why> {
     let targets = || decoder.flow.targets(at).iter().map(|target| decoder.step_at(*target));
-    let meeting = decoder.flow.meeting_point(at).map(|place| decoder.step_at(place));
+    let place = |place: Option<u32>| place.map(|place| decoder.step_at(place));
+    let meeting =
+        Meeting { soon: place(decoder.flow.meeting_point(at)), late: place(decoder.flow.late_meeting_point(at)) };
     Ok(match op {
         Control::Branch => Jump::Branch { target: targets().next().ok_or("a branch without a label")?, meeting },
         Control::BranchTable => {
@@ -68,11 +83,12 @@ fn decode_call(at: usize, instruction: &Instruction, decoder: &Decoder) -> Resul
 pub fn execute(cluster: &mut Cluster, at: At, jump: &Jump) -> Next {
     match jump {
         Jump::Branch { target, meeting } => {
-            cluster.warps[at.warp].branch(at.fragment, at.mask, *target, *meeting);
+            let meeting = meeting.of(cluster);
+            cluster.warps[at.warp].branch(at.fragment, at.mask, *target, meeting);
             Next::Done
         }
         _ if at.mask == 0 => Next::Following,
-        Jump::Table { index, targets, meeting } => jump_by_table(cluster, at, *index, targets, *meeting),
+        Jump::Table { index, targets, meeting } => jump_by_table(cluster, at, *index, targets, meeting.of(cluster)),
         Jump::Call(site) => call::enter(cluster, at, site),
         Jump::CallIndirect { pointer, sites } => call::enter_by_pointer(cluster, at, *pointer, sites),
         Jump::CallDriver(function) => function.execute(cluster, at),

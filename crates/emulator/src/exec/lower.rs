@@ -22,8 +22,9 @@ impl Chosen {
 }
 
 /// Lowers the steps of a program; constants get places in its layout. `parameter_bytes`: the size of the parameters.
-pub fn lower(steps: &[Step], layout: &mut Layout, parameter_bytes: u64) -> Code {
-    let mut lowering = Lowering { layout, parameter_bytes, permutations: vec![], traffic: vec![] };
+/// `each_access`: accesses to memory are left to the slow path, where lints see them.
+pub fn lower(steps: &[Step], layout: &mut Layout, parameter_bytes: u64, each_access: bool) -> Code {
+    let mut lowering = Lowering { layout, parameter_bytes, each_access, permutations: vec![], traffic: vec![] };
     let all = steps.iter().zip(0..);
     let operations = all.map(|(step, site)| lowering.step(step, site).unwrap_or(Operation::LEAVE)).collect();
     let Lowering { permutations, traffic, .. } = lowering;
@@ -33,6 +34,7 @@ pub fn lower(steps: &[Step], layout: &mut Layout, parameter_bytes: u64) -> Code 
 struct Lowering<'a> {
     layout: &'a mut Layout,
     parameter_bytes: u64,
+    each_access: bool,
     permutations: Vec<Permutation>,
     traffic: Vec<Traffic>,
 }
@@ -49,10 +51,12 @@ impl Lowering<'_> {
         let operation = match &step.action {
             Action::Nothing => Operation::new(Kernel::Pass),
             Action::Control(control::Jump::Branch { target, meeting }) => {
-                Operation { extra: *target, a: meeting.unwrap_or(NO_MEETING), ..Operation::new(Kernel::Branch) }
+                let meeting = meeting.soon.unwrap_or(NO_MEETING);
+                Operation { extra: *target, a: meeting, ..Operation::new(Kernel::Branch) }
             }
             Action::Compute(compute) => self.compute(compute)?,
             Action::Movement(transfer) => match transfer.plain() {
+                Some(_) if self.each_access => return None,
                 Some(plain) => self.memory(&plain, site)?,
                 None => match transfer.parameter() {
                     Some(parameter) => self.parameter(parameter)?,

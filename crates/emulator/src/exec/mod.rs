@@ -124,6 +124,34 @@ pub enum Action {
     Control(control::Jump),
 }
 
+impl Action {
+    /// Does it something to memory that others can see, or hear of what they did?
+    pub fn touches_memory(&self) -> bool {
+        match self {
+            Action::Movement(transfer) => transfer.is_shared_access(),
+            Action::Matrix(tiles) => !matches!(tiles, matrix::Tiles::Transpose { .. }),
+            Action::Atomic(_)
+            | Action::ProxyFence(_)
+            | Action::Fragment(_)
+            | Action::Copy(_)
+            | Action::ClusterBarrier(_)
+            | Action::Phase(_)
+            | Action::Bulk(_)
+            | Action::Wgmma(_)
+            | Action::TensorMap(_) => true,
+            Action::Nothing
+            | Action::Compute(_)
+            | Action::Extended(_)
+            | Action::Fence(_)
+            | Action::Warp(_)
+            | Action::Product(_)
+            | Action::Barrier(_)
+            | Action::PendingCount { .. }
+            | Action::Control(_) => false,
+        }
+    }
+}
+
 /// Where execution stands: lanes of one fragment of one warp, at one statement.
 #[derive(Clone, Copy, Debug)]
 pub struct At {

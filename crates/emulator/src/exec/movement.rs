@@ -108,6 +108,12 @@ impl Transfer {
         (weak && fits && !extends).then_some(Plain { loads, space, base, offset, bytes, element: size, values })
     }
 
+    /// A load or store that another thread may see: not of parameters, constants or the thread's own memory.
+    pub fn is_shared_access(&self) -> bool {
+        let (Transfer::Load { access, .. } | Transfer::Store { access, .. }) = self else { return false };
+        !matches!(access.space, Some(Space::Parameter | Space::Constant | Space::Local))
+    }
+
     /// What a move between registers writes, and where.
     pub fn moved(&self, read: &dyn Fn(&Source) -> Values) -> Vec<(Option<RegisterId>, Values)> {
         match self {

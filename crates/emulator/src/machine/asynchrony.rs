@@ -58,7 +58,8 @@ impl Cluster<'_, '_> {
         let number = self.flights.announce();
         self.trace_departure(at, &operation, number);
         self.flights.fly(number, operation);
-        if self.adversary.lands_early() && self.adversary.lands() {
+        self.adversary.see_producer(at.warp);
+        if self.adversary.lands_at_start() {
             self.arrive(number);
         }
         number
@@ -68,7 +69,19 @@ impl Cluster<'_, '_> {
     pub fn drift(&mut self) {
         if let Some(place) = self.adversary.drifts(self.flights.len()) {
             let number = self.flights.nth(place);
-            number.into_iter().for_each(|number| self.arrive(number));
+            number.into_iter().for_each(|number| self.arrive_by_and_by(number));
+        }
+    }
+
+    /// An operation lands, or a stretch of its bytes if the adversary wants that.
+    fn arrive_by_and_by(&mut self, number: Number) {
+        let part = if self.adversary.lands_in_ranges() { self.flights.tear_off(number) } else { None };
+        match part {
+            Some(mut part) => {
+                self.read_sources(&mut part);
+                self.write_targets(&part);
+            }
+            None => self.arrive(number),
         }
     }
 

@@ -85,6 +85,8 @@ pub struct Cluster<'a, 'k> {
     pub level: Level,
     /// Draws a timeline, if somebody wants one of this cluster.
     pub trace: Option<Box<Recorder>>,
+    /// What lints know of each block; none if nobody wants lints.
+    pub lints: Option<Vec<checks::redundant_sync::Since>>,
     /// Counts what instructions are fed, if somebody wants to know.
     pub census: Option<&'a Census>,
 }
@@ -145,6 +147,10 @@ impl Cluster<'_, '_> {
         ready.extend(self.ready());
         while ready.is_empty() && !self.stopped && self.stir() {
             ready.extend(self.ready());
+        }
+        let adversary = &self.adversary;
+        if adversary.starves_some() && ready.iter().any(|(warp, _)| !adversary.starves(*warp)) {
+            ready.retain(|(warp, _)| !adversary.starves(*warp));
         }
         let chosen = (!ready.is_empty() && !self.stopped).then(|| {
             let (choice, turn) = self.adversary.choose(ready.len());
@@ -249,6 +255,9 @@ impl Cluster<'_, '_> {
         }
         if let Some(touched) = step.touched.as_deref().filter(|_| self.checks) {
             checks::wgmma_registers::watch_touch(self, at, touched);
+        }
+        if self.lints.is_some() {
+            checks::redundant_sync::see(self, at, &step.action);
         }
         let fed = self.census.and_then(|census| census.fed(self, at, &step.action));
         let next = exec::execute(self, at, &step.action);

@@ -6,6 +6,8 @@ use ptx::{Function, LabelId, Op, Operand, Statement};
 /// For each statement of the body that is a branch, the statement where its two ways meet; none if they never do.
 pub struct Flow {
     meets: Vec<Option<u32>>,
+    /// For each statement, how far lanes that meet there may go on apart.
+    late: Vec<u32>,
     targets: Vec<Vec<u32>>,
     blocks: Blocks,
 }
@@ -20,7 +22,7 @@ impl Flow {
             let next = dominators[blocks.of(at)]?;
             blocks.starts.get(next).map(|start| *start as u32)
         });
-        Flow { meets: meets.collect(), targets, blocks }
+        Flow { meets: meets.collect(), late: late_places(function), targets, blocks }
     }
 
     pub fn blocks(&self) -> &Blocks {
@@ -34,6 +36,43 @@ impl Flow {
 
     pub fn meeting_point(&self, statement: usize) -> Option<u32> {
         self.meets[statement]
+    }
+
+    /// The last statement up to which lanes may stay apart: behind the meeting point, no further than where all of the
+    /// warp must be together, where control flow goes on, or where others may meet. The same for all who meet there.
+    pub fn late_meeting_point(&self, statement: usize) -> Option<u32> {
+        self.meets[statement].map(|place| self.late[place as usize])
+    }
+}
+
+/// For each statement, the first one from there on that lanes do not pass alone; the meeting point may be a label.
+fn late_places(function: &Function) -> Vec<u32> {
+    let body = &function.body;
+    let mut late: Vec<u32> = (0..=body.len() as u32).collect();
+    for at in (0..body.len()).rev() {
+        let next_is_label = matches!(body.get(at + 1), Some(Statement::Label(_)));
+        if is_private(&body[at]) && at + 1 < body.len() && !next_is_label {
+            late[at] = late[at + 1];
+        }
+    }
+    late
+}
+
+/// What lanes do for themselves, whoever is with them.
+fn is_private(statement: &Statement) -> bool {
+    match statement {
+        Statement::Instruction(one) => matches!(
+            one.op(),
+            Op::Integer(_)
+                | Op::Float(_)
+                | Op::Half(_)
+                | Op::Compare(_)
+                | Op::Convert(_)
+                | Op::Movement(_)
+                | Op::Atomic(_)
+                | Op::Fence(_)
+        ),
+        _ => true,
     }
 }
 
@@ -204,6 +243,15 @@ mod tests {
     #[test]
     fn an_if_meets_at_its_end() {
         assert_eq!(meeting_line("@%p bra END;\nbar.sync 0;\nEND: ret;"), [Some(2)]);
+    }
+
+    #[test]
+    fn lanes_stay_apart_until_they_must_be_together() {
+        let body = "@%p bra END;\nbar.sync 0;\nEND: membar.cta;\nmembar.cta;\nbar.sync 0;\nret;";
+        let head = ".version 7.0\n.target sm_80\n.address_size 64\n.entry k() { .reg .pred %p;\n";
+        let parsed = ptx::parse(&ptx::Source::new("test", format!("{head}{body}}}"))).unwrap();
+        let flow = Flow::new(&parsed.module.functions[0]);
+        assert_eq!((flow.meeting_point(0), flow.late_meeting_point(0)), (Some(2), Some(5)));
     }
 
     #[test]

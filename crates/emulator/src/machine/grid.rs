@@ -9,7 +9,7 @@ use crate::finding::Findings;
 use crate::happens_before::Detector;
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::operand_sets::Census;
-use crate::scheduler::Adversary;
+use crate::scheduler::{Adversary, Rounds};
 use crate::simd::Level;
 use crate::trace::{Recorder, Timeline};
 use rayon::prelude::*;
@@ -137,6 +137,7 @@ impl Grid<'_> {
         mut timeline: Option<&mut Timeline>,
     ) -> u64 {
         let whole = self.options.instruction_budget;
+        let mut rounds = Rounds::new(self.options);
         let (mut waiting, mut resident, mut left) = (0..self.clusters(), Vec::new(), whole);
         loop {
             // One cluster more is enough to tell that the budget is used up.
@@ -148,6 +149,7 @@ impl Grid<'_> {
             if resident.is_empty() {
                 break;
             }
+            rounds.arrange(&mut resident);
             let mut staying = Vec::new();
             let alone = resident.len() == 1 && waiting.is_empty();
             let mut round = std::mem::take(&mut resident).into_iter();
@@ -178,6 +180,7 @@ impl Grid<'_> {
                     return whole - left;
                 }
             }
+            staying.sort_by_key(|cluster| cluster.number);
             resident = staying;
             if spent {
                 break;
@@ -196,6 +199,7 @@ impl Grid<'_> {
         let blocks: Vec<Block> = self.shape.members(number).map(|index| block(index, self.shared)).collect();
         let masks = self.shape.masks(blocks.len());
         let trace = timeline.and_then(|timeline| timeline.recorder(number, blocks.len(), masks.len()));
+        let lints = self.options.lints.then(|| vec![Default::default(); blocks.len()]);
         Cluster {
             shape: self.shape,
             number,
@@ -212,7 +216,7 @@ impl Grid<'_> {
             further_copies: 0,
             findings,
             unwritten_reads: Default::default(),
-            adversary: Adversary::new(self.options.seed, number),
+            adversary: Adversary::new(self.options, number, masks.len()),
             candidates: vec![],
             product_reads: Default::default(),
             misused_barrier: false,
@@ -223,6 +227,7 @@ impl Grid<'_> {
             precision: self.options.precision,
             level: Level::best(),
             trace,
+            lints,
             census: self.census,
         }
     }
@@ -232,6 +237,7 @@ impl Grid<'_> {
         let suspects = checks::report_faults(&mut cluster);
         if !cluster.stopped {
             checks::async_leak::report(&mut cluster);
+            checks::redundant_sync::end(&mut cluster);
         }
         cluster.land_all();
         cluster.trace_end();

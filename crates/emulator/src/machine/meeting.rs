@@ -1,6 +1,7 @@
 //! Where warps wait for each other: the barriers of a block, and the one of a cluster.
 
 use super::{Cluster, State};
+use crate::checks;
 use crate::checks::barrier::BARRIERS;
 use crate::exec::{self, At, Ballot, Next};
 use crate::happens_before::{Lanes, Semantics, Site};
@@ -99,6 +100,9 @@ impl Cluster<'_, '_> {
         }
         let mut barrier = std::mem::take(&mut self.blocks[rank].barriers[id as usize]);
         self.detector.barrier_complete(watched(rank, id), &barrier.waiting);
+        if self.lints.is_some() {
+            checks::redundant_sync::met(self, rank, &barrier);
+        }
         exec::announce(self, &barrier.ballots);
         for who in &barrier.waiting {
             self.warps[who.warp as usize].release(|state| state == State::Barrier(id));

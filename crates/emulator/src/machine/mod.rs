@@ -23,6 +23,7 @@ pub use definite::Watched;
 pub use fragments::Touched;
 pub use grid::{Grid, LaunchShape};
 pub use isolation::is_isolated;
+pub use meeting::Barrier;
 pub use program::{AddressSource, Decoder, Program, Source, Step, Unsupported, Why, constant, truncate};
 pub use register_set::RegisterSet;
 pub use registers::{Chunk, Fixed, Layout, Place, Registers};

@@ -79,6 +79,7 @@ impl Program {
         entry: usize,
         shared: &SharedMemory,
         variables: &Variables,
+        each_access: bool,
     ) -> Result<Program, Unsupported> {
         let units = call::units(module, entry);
         let mut layout = Layout::default();
@@ -98,7 +99,7 @@ impl Program {
             }
             program.steps.push(Step::new(None, exec::end()));
         }
-        program.code = exec::lower(&program.steps, &mut layout, parameter_bytes(&module.functions[entry]));
+        program.code = exec::lower(&program.steps, &mut layout, parameter_bytes(&module.functions[entry]), each_access);
         program.layout = Arc::new(layout);
         Ok(program)
     }

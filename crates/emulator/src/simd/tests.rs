@@ -66,7 +66,7 @@ fn program() -> Program {
     let parsed = ptx::parse(&ptx::Source::new("test", text)).unwrap();
     let shared = SharedMemory::new(&parsed.module, &parsed.module.functions[0], 0);
     let variables = Variables::place(&parsed.module, &mut GlobalMemory::default());
-    Program::decode(&parsed.module, 0, &shared, &variables).unwrap()
+    Program::decode(&parsed.module, 0, &shared, &variables, false).unwrap()
 }
 
 /// A generator with a well-known definition (Steele, Lea and Flood, 2014).

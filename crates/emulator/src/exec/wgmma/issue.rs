@@ -84,7 +84,7 @@ fn issue(cluster: &mut Cluster, at: At, multiply: &Arc<Multiply>) {
     }
     cluster.trace_product(at, warpgroup(cluster, at.warp).start);
     cluster.products[at.warp].issue(at, Product { multiply: multiply.clone(), issued });
-    if cluster.adversary.lands_early() && cluster.adversary.lands() {
+    if cluster.adversary.lands_at_start() {
         // Products of one warp are carried out in their order.
         while let Some(product) = cluster.products[at.warp].take() {
             cluster.carry_out(at.warp, product);
