@@ -7,7 +7,7 @@ use super::sarif;
 use super::severity::{Denied, Tally, counted};
 use super::trace::TraceTo;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use emulator::Emulator;
+use emulator::{Emulator, checks};
 use launch::backend::{Backend, Options};
 use launch::{Finding, Kernel, Limits, Memory, Policy};
 use serde_json::json;
@@ -40,6 +40,10 @@ pub struct Arguments {
     /// Most instructions that the warps of one launch may execute
     #[arg(long, default_value_t = Options::default().instruction_budget)]
     budget: u64,
+
+    /// Also run a check that must be asked for; lane by lane, which is slow
+    #[arg(long = "check", value_name = "CHECK", value_parser = [checks::nan_birth::CHECK.name])]
+    asked_for: Option<String>,
 
     /// Leave out the lints, which tell of costs
     #[arg(long, conflicts_with = "deny_lints")]
@@ -106,7 +110,8 @@ impl Arguments {
             [] => vec![None],
             some => some.iter().copied().map(Some).collect(),
         };
-        let options = Options { instruction_budget: self.budget, ..Options::default() };
+        let nan_birth = self.asked_for.is_some();
+        let options = Options { instruction_budget: self.budget, nan_birth, ..Options::default() };
         let under = |seed| policies.iter().map(move |policy| Options { seed, policy: *policy, ..options });
         let mut schedules: Vec<Options> = seeds.into_iter().flat_map(under).collect();
         // What an access costs is the same under every schedule.
@@ -134,6 +139,7 @@ impl Arguments {
         for (flag, value, _) in flags.iter().filter(|(_, value, default)| value != default) {
             repeat.push_str(&format!(" --{flag} {value}"));
         }
+        self.asked_for.iter().for_each(|check| repeat.push_str(&format!(" --check {check}")));
         repeat
     }
 }

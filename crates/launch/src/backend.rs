@@ -65,6 +65,8 @@ pub struct Options {
     pub checks: bool,
     /// An emulator counts what memory accesses and barriers cost.
     pub lints: bool,
+    /// An emulator looks for the first NaN or infinity that a lane makes.
+    pub nan_birth: bool,
     /// How an emulator computes.
     pub engine: Engine,
     /// An emulator draws a timeline of so many blocks of each launch, the first ones; where the last is one of a
@@ -92,6 +94,7 @@ impl Default for Options {
             instruction_budget,
             checks: true,
             lints: false,
+            nan_birth: false,
             engine: Engine::Warps,
             traced_blocks: 0,
         }

@@ -4,6 +4,7 @@ use super::cluster::Block;
 use super::{Cluster, Program, Warp};
 use crate::async_engines::{Copies, Products};
 use crate::checks;
+use crate::checks::nan_birth::{Births, Floats};
 use crate::finding::Findings;
 use crate::happens_before::Detector;
 use crate::memory::{GlobalMemory, SharedMemory};
@@ -11,6 +12,7 @@ use crate::operand_sets::Census;
 use crate::scheduler::{Adversary, Rounds};
 use crate::simd::Level;
 use crate::trace::{Recorder, Timeline};
+use launch::backend::Engine;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -46,6 +48,8 @@ pub struct Grid<'a> {
     /// The memory of each block, unwritten.
     pub shared: &'a SharedMemory,
     pub options: &'a launch::backend::Options,
+    /// The floating-point numbers of each step, if somebody looks for the first NaN.
+    pub floats: Option<&'a [Option<Floats>]>,
     /// Counts what instructions are fed, if somebody wants to know.
     pub census: Option<&'a Census>,
 }
@@ -185,6 +189,7 @@ impl Grid<'_> {
         let masks = self.shape.masks(blocks.len());
         let trace = timeline.and_then(|timeline| timeline.recorder(number, blocks.len(), masks.len()));
         let lints = self.options.lints.then(|| vec![Default::default(); blocks.len()]);
+        let births = self.floats.map(|floats| Births::new(floats, masks.len()));
         Cluster {
             shape: self.shape,
             number,
@@ -205,10 +210,12 @@ impl Grid<'_> {
             misused_barrier: false,
             stopped: false,
             checks: self.options.checks,
-            engine: self.options.engine,
+            // Every step must be seen.
+            engine: if births.is_some() { Engine::Lanes } else { self.options.engine },
             level: Level::best(),
             trace,
             lints,
+            births,
             census: self.census,
         }
     }
