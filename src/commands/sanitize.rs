@@ -7,7 +7,7 @@ use super::severity::{Denied, Tally, counted};
 use super::trace::TraceTo;
 use super::{Arithmetic, Exit};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use emulator::Emulator;
+use emulator::{Emulator, checks};
 use launch::backend::{Backend, Options};
 use launch::{Finding, Kernel, Limits, Memory, Policy};
 use serde_json::json;
@@ -44,6 +44,10 @@ pub struct Arguments {
     /// How matrices are multiplied: findings seldom depend on it, results do
     #[arg(long, value_enum, default_value_t)]
     arithmetic: Arithmetic,
+
+    /// Also run a check that must be asked for; lane by lane, which is slow
+    #[arg(long = "check", value_name = "CHECK", value_parser = [checks::nan_birth::CHECK.name])]
+    asked_for: Option<String>,
 
     /// Leave out the lints, which tell of costs
     #[arg(long, conflicts_with = "deny_lints")]
@@ -110,8 +114,8 @@ impl Arguments {
             [] => vec![None],
             some => some.iter().copied().map(Some).collect(),
         };
-        let precision = self.arithmetic.into();
-        let options = Options { instruction_budget: self.budget, precision, ..Options::default() };
+        let (precision, nan_birth) = (self.arithmetic.into(), self.asked_for.is_some());
+        let options = Options { instruction_budget: self.budget, precision, nan_birth, ..Options::default() };
         let under = |seed| policies.iter().map(move |policy| Options { seed, policy: *policy, ..options });
         let mut schedules: Vec<Options> = seeds.into_iter().flat_map(under).collect();
         // What an access costs is the same under every schedule.
@@ -142,6 +146,7 @@ impl Arguments {
         if self.arithmetic == Arithmetic::Fast {
             repeat.push_str(" --arithmetic fast");
         }
+        self.asked_for.iter().for_each(|check| repeat.push_str(&format!(" --check {check}")));
         repeat
     }
 }

@@ -108,18 +108,19 @@ impl Judge {
     /// What the checks find, as lines.
     pub fn happenings(&self, name: &str, text: &str) -> Result<Vec<Happening>, String> {
         let kernel = kernel(name, text)?;
-        let (instruction_budget, lints) = (self.budget.min(SMALL_BUDGET), wants_lints(name));
-        let options = |seed| Options { seed, instruction_budget, lints, ..Options::default() };
+        let instruction_budget = self.budget.min(SMALL_BUDGET);
+        let options = |seed| Options { seed, instruction_budget, ..asked_for(name) };
         let schedules: Vec<Options> = (0..self.seeds).map(options).collect();
         let sanitized = sanitize_under(&kernel, &schedules, 0).map_err(|error| error.to_string())?;
         Ok(expectation::happenings(&sanitized.findings))
     }
 }
 
-/// Lints are counted for cases in the folder of one: `lint/CHECK/COST.ptx`, `pass/CHECK/…`.
-fn wants_lints(name: &str) -> bool {
-    let check = name.split('/').nth(1).and_then(checks::Check::find);
-    check.is_some_and(|check| check.severity == Severity::Lint)
+/// Lints and checks that must be asked for are on for cases in the folder of one: `lint/CHECK/COST.ptx`, `pass/CHECK/…`.
+fn asked_for(name: &str) -> Options {
+    let folder = name.split('/').nth(1).unwrap_or_default();
+    let lints = checks::Check::find(folder).is_some_and(|check| check.severity == Severity::Lint);
+    Options { lints, nan_birth: folder == checks::nan_birth::CHECK.name, ..Options::default() }
 }
 
 /// A `fail` case lies in the folder of a check that it expects: `fail/CHECK/BUG.ptx`.

@@ -180,7 +180,9 @@ impl Device {
         let shared = SharedMemory::new(kernel.module(), function, launch.shared);
         let inputs = || program.inputs(kernel.module(), &shared, &self.variables);
         let census = self.counted.take().map(|sets| Census::new(inputs(), sets));
-        let grid = Grid { program: &program, shape: &shape, shared: &shared, options, census: census.as_ref() };
+        let floats = options.nan_birth.then(|| program.floats(kernel.module(), &shared, &self.variables));
+        let (floats, census_ref) = (floats.as_deref(), census.as_ref());
+        let grid = Grid { program: &program, shape: &shape, shared: &shared, options, floats, census: census_ref };
         self.timeline.iter_mut().for_each(|timeline| timeline.enter(&function.name));
         let run = |repeat| {
             // Repeats look alike: the first is traced.

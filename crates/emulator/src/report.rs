@@ -1,5 +1,6 @@
 //! Findings as people read them: both events in the text of the kernel, the missing edge, the fix, and how to repeat it.
 
+use crate::checks;
 use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Renderer, Snippet};
 use launch::finding::{Event, Severity};
 use launch::{Finding, Policy};
@@ -45,8 +46,12 @@ impl Reporter<'_> {
             (finding.count > 1).then(|| Level::NOTE.message(format!("this happened {} times", finding.count)).into());
         let own = Policy::of_seed(finding.seed) == finding.policy;
         let policy = if own { String::new() } else { format!(" --policy {}", finding.policy) };
-        let repeat =
-            format!("repeat with `{}{policy} --seed {}`: {}", self.repeat, finding.seed, finding.policy.about());
+        // What compares schedules needs those before it too.
+        let seeds = match finding.check == checks::nondeterminism::CHECK.name {
+            true => format!("--seeds {}`", finding.seed.saturating_add(1)),
+            false => format!("--seed {}`: {}", finding.seed, finding.policy.about()),
+        };
+        let repeat = format!("repeat with `{}{policy} {seeds}", self.repeat);
         let page = format!("`veriflash explain {}` says more", finding.check);
         let last = [Level::NOTE.message(repeat).into(), Level::NOTE.message(page).into()];
         missing.into_iter().chain(help).chain(times).chain(last).collect()

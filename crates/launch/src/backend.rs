@@ -65,6 +65,8 @@ pub struct Options {
     pub checks: bool,
     /// An emulator counts what memory accesses and barriers cost.
     pub lints: bool,
+    /// An emulator looks for the first NaN or infinity that a lane makes.
+    pub nan_birth: bool,
     /// How an emulator computes.
     pub engine: Engine,
     /// How close an emulator's products of matrices are to those of tensor cores.
@@ -107,6 +109,7 @@ impl Default for Options {
             instruction_budget: 100_000_000,
             checks: true,
             lints: false,
+            nan_birth: false,
             engine: Engine::Warps,
             precision: Precision::Exact,
             traced_blocks: 0,

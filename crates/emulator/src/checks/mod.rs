@@ -10,6 +10,7 @@ pub mod local_memory;
 pub mod mbarrier;
 pub mod misaligned;
 pub mod missing_wait;
+pub mod nan_birth;
 pub mod nondeterminism;
 pub mod out_of_bounds;
 pub mod proxy_fence;
@@ -57,6 +58,7 @@ pub const ALL: &[&Check] = &[
     &mbarrier::CHECK,
     &misaligned::CHECK,
     &missing_wait::CHECK,
+    &nan_birth::CHECK,
     &nondeterminism::CHECK,
     &out_of_bounds::CHECK,
     &proxy_fence::CHECK,

@@ -87,6 +87,8 @@ pub struct Cluster<'a, 'k> {
     pub trace: Option<Box<Recorder>>,
     /// What lints know of each block; none if nobody wants lints.
     pub lints: Option<Vec<checks::redundant_sync::Since>>,
+    /// Looks for the first NaN, if somebody wants to know.
+    pub births: Option<checks::nan_birth::Births<'a>>,
     /// Counts what instructions are fed, if somebody wants to know.
     pub census: Option<&'a Census>,
 }
@@ -260,7 +262,11 @@ impl Cluster<'_, '_> {
             checks::redundant_sync::see(self, at, &step.action);
         }
         let fed = self.census.and_then(|census| census.fed(self, at, &step.action));
+        let read = checks::nan_birth::before(self, at);
         let next = exec::execute(self, at, &step.action);
+        if let Some(read) = read {
+            checks::nan_birth::after(self, at, read);
+        }
         if let (Some(census), Some(fed)) = (self.census, fed) {
             census.count(self, at, fed);
         }

@@ -5,6 +5,7 @@ use super::gathered::{Gathered, Left};
 use super::{Cluster, Program, Warp};
 use crate::async_engines::{Copies, Products};
 use crate::checks;
+use crate::checks::nan_birth::{Births, Floats};
 use crate::finding::Findings;
 use crate::happens_before::Detector;
 use crate::memory::{GlobalMemory, SharedMemory};
@@ -12,6 +13,7 @@ use crate::operand_sets::Census;
 use crate::scheduler::{Adversary, Rounds};
 use crate::simd::Level;
 use crate::trace::{Recorder, Timeline};
+use launch::backend::Engine;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -47,6 +49,8 @@ pub struct Grid<'a> {
     /// The memory of each block, unwritten.
     pub shared: &'a SharedMemory,
     pub options: &'a launch::backend::Options,
+    /// The floating-point numbers of each step, if somebody looks for the first NaN.
+    pub floats: Option<&'a [Option<Floats>]>,
     /// Counts what instructions are fed, if somebody wants to know.
     pub census: Option<&'a Census>,
 }
@@ -200,6 +204,7 @@ impl Grid<'_> {
         let masks = self.shape.masks(blocks.len());
         let trace = timeline.and_then(|timeline| timeline.recorder(number, blocks.len(), masks.len()));
         let lints = self.options.lints.then(|| vec![Default::default(); blocks.len()]);
+        let births = self.floats.map(|floats| Births::new(floats, masks.len()));
         Cluster {
             shape: self.shape,
             number,
@@ -223,11 +228,13 @@ impl Grid<'_> {
             stopped: false,
             checks: self.options.checks,
             hasty: self.options.hasty,
-            engine: self.options.engine,
+            // Every step must be seen.
+            engine: if births.is_some() { Engine::Lanes } else { self.options.engine },
             precision: self.options.precision,
             level: Level::best(),
             trace,
             lints,
+            births,
             census: self.census,
         }
     }

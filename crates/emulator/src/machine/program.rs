@@ -6,6 +6,7 @@ use super::flow::Flow;
 use super::fragments::{self, Touched};
 use super::isolation::is_isolated;
 use super::registers::Layout;
+use crate::checks::nan_birth::Floats;
 use crate::exec::{self, Action, Compute, Lanewise};
 use crate::memory::{SharedMemory, Variables};
 use crate::operand_sets::Inputs;
@@ -112,6 +113,18 @@ impl Program {
                 _ => None,
             };
             decoder.function.body.iter().map(inputs).chain([None]).collect::<Vec<_>>()
+        };
+        decoders(&self.units, module, shared, variables).flat_map(of_function).collect()
+    }
+
+    /// The floating-point numbers that each step reads and writes.
+    pub fn floats(&self, module: &Module, shared: &SharedMemory, variables: &Variables) -> Vec<Option<Floats>> {
+        let of_function = |decoder: Decoder| {
+            let floats = |statement: &Statement| match statement {
+                Statement::Instruction(instruction) => Floats::decode(instruction, &decoder),
+                _ => None,
+            };
+            decoder.function.body.iter().map(floats).chain([None]).collect::<Vec<_>>()
         };
         decoders(&self.units, module, shared, variables).flat_map(of_function).collect()
     }

@@ -131,7 +131,7 @@ impl Inputs {
 }
 
 /// The type of the numbers in an operand.
-fn element(spec: TypeSpec, instruction: &Instruction) -> Type {
+pub fn element(spec: TypeSpec, instruction: &Instruction) -> Type {
     let ty = match spec {
         TypeSpec::Packed(slot) => instruction.types().nth(slot),
         other => other.of(instruction),

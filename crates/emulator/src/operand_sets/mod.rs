@@ -10,7 +10,7 @@ mod needs;
 mod special;
 
 pub use census::Census;
-pub use inputs::Inputs;
+pub use inputs::{Inputs, element};
 pub use needs::{needed_sets, special_types};
 pub use special::Special;
 
