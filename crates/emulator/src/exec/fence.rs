@@ -44,7 +44,11 @@ fn spaces(instruction: &Instruction) -> ProxyFence {
 /// What the modifiers of an access or a fence say.
 pub fn semantics(instruction: &Instruction) -> Semantics {
     let has = |modifier| instruction.has(modifier) || instruction.has("acq_rel");
-    let scope = if instruction.has("cta") { Scope::Cta } else { Scope::Cluster };
+    let scope = match instruction.choice(&["cta", "cluster"]) {
+        Some("cta") => Scope::Cta,
+        Some(_) => Scope::Cluster,
+        None => Scope::Gpu,
+    };
     Semantics { release: has("release"), acquire: has("acquire"), blind: false, scope }
 }
 

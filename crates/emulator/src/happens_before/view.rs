@@ -1,5 +1,6 @@
 //! What lanes know: which accesses they follow, and which of those a proxy fence has made fit for asynchronous units.
 
+use super::abroad::Origin;
 use super::clock::{Clock, Row};
 
 /// Rows of a warp: its lanes, their `cp.async` copies, and the reads and the writes of their bulk stores.
@@ -94,9 +95,19 @@ impl View {
     }
 
     /// The lanes of `mask` whose operations up to `time` have not all passed a fence that serves `needed`.
-    pub fn unfenced(&self, needed: Cover, row: Row, time: u32, mask: u32) -> u32 {
+    pub fn unfenced(&self, needed: Cover, origin: Origin, time: u32, mask: u32) -> u32 {
         let serving = self.fenced.iter().filter(|(cover, _)| cover.serves(needed));
-        serving.fold(mask, |left, (_, clock)| clock.unknown(row, time, left))
+        serving.fold(mask, |left, (_, clock)| clock.unknown_at(origin, time, left))
+    }
+
+    /// What a cluster knows as another one learns it. Fences of one block's shared memory mean nothing there.
+    pub fn carried(&self, from: u32, to: u32) -> View {
+        let everywhere = self.fenced.iter().filter(|(cover, _)| !matches!(cover, Cover::Cluster(_)));
+        View {
+            seen: self.seen.carried(from, to),
+            fenced: everywhere.map(|(cover, clock)| (*cover, clock.carried(from, to))).collect(),
+            loose: self.loose.carried(from, to),
+        }
     }
 
     /// What passed a fence with exactly this cover.

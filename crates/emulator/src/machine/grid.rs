@@ -6,7 +6,7 @@ use super::{Cluster, Program, Warp};
 use crate::async_engines::{Copies, Products};
 use crate::checks;
 use crate::finding::Findings;
-use crate::happens_before::Detector;
+use crate::happens_before::{Commons, Detector};
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::operand_sets::Census;
 use crate::scheduler::Adversary;
@@ -132,6 +132,7 @@ impl Grid<'_> {
         mut timeline: Option<&mut Timeline>,
     ) -> u64 {
         let whole = self.options.instruction_budget;
+        let mut commons = Commons::default();
         let (mut waiting, mut resident, mut left) = (0..self.shape.clusters(), Vec::new(), whole);
         loop {
             // One cluster more is enough to tell that the budget is used up.
@@ -149,7 +150,9 @@ impl Grid<'_> {
             while let Some(mut cluster) = round.next() {
                 cluster.global = std::mem::take(global);
                 let turn = if alone { left } else { TURN.min(left) };
+                cluster.detector.exchange(&mut commons);
                 let (executed, goes_on) = cluster.advance(self.program, turn, left, whole);
+                cluster.detector.exchange(&mut commons);
                 left -= executed;
                 if goes_on {
                     *global = std::mem::take(&mut cluster.global);
@@ -197,7 +200,12 @@ impl Grid<'_> {
             global,
             warps: warps(&masks, self.program),
             copies: Copies::new(masks.len()),
-            detector: Detector::watching(&masks, (masks.len() / blocks.len()) as u32, self.options.checks),
+            detector: Detector::watching(
+                number as u32,
+                &masks,
+                (masks.len() / blocks.len()) as u32,
+                self.options.checks,
+            ),
             blocks,
             cluster_barrier: Default::default(),
             mbarriers: BTreeMap::new(),
@@ -229,7 +237,8 @@ impl Grid<'_> {
         cluster.trace_end();
         let indices = cluster.blocks.iter().map(|block| block.index).collect();
         let trace = cluster.trace.map(|trace| (trace, indices));
-        let left = Left { touched: cluster.detector.summary(), suspects };
+        let (touched, crossings) = (cluster.detector.summary(), cluster.detector.take_crossings());
+        let left = Left { touched, crossings, suspects };
         let Cluster { global, findings, stopped, .. } = cluster;
         Ended { global, findings, executed, stopped, left, trace }
     }
