@@ -18,7 +18,8 @@ pub enum Between {
 pub fn decode(op: Fence, instruction: &Instruction, decoder: &Decoder) -> Result<Action, Why> {
     match op {
         Fence::Barrier | Fence::Scope => {
-            Ok(Action::Fence(Semantics { release: true, acquire: true, ..semantics(instruction) }))
+            let sequential = op == Fence::Barrier || instruction.has("sc");
+            Ok(Action::Fence(Semantics { release: true, acquire: true, sequential, ..semantics(instruction) }))
         }
         Fence::OneWay => Ok(Action::Fence(semantics(instruction))),
         // There are no aliases: a byte has one address in each space.
@@ -49,7 +50,7 @@ pub fn semantics(instruction: &Instruction) -> Semantics {
         Some(_) => Scope::Cluster,
         None => Scope::Gpu,
     };
-    Semantics { release: has("release"), acquire: has("acquire"), blind: false, scope }
+    Semantics { release: has("release"), acquire: has("acquire"), ..Semantics::relaxed(scope) }
 }
 
 /// Memory is one: whoever reads later sees what was written before, so that a fence moves nothing. It orders.

@@ -32,6 +32,8 @@ pub struct Visitor {
 pub enum Told {
     /// Clusters of this kernel cannot tell each other anything.
     Apart,
+    /// It does not matter: the reader reads through a path that nothing keeps up to date.
+    ReadOnly,
     /// Nothing that was published when the second access ran contains it.
     Never,
     /// This release published it at this address, and the second party had not acquired it.
@@ -85,6 +87,33 @@ impl Detector {
     /// Races with other clusters since the last call, in the order of discovery.
     pub fn take_crossings(&mut self) -> Vec<Crossing> {
         self.crossings.take()
+    }
+
+    /// Bytes that somebody wrote and somebody read with one of these statements, in whatever order.
+    pub fn read_only_crossings(&self, read_only: &[u32]) -> Vec<Crossing> {
+        let mut found = Crossings::default();
+        if read_only.is_empty() {
+            return vec![];
+        }
+        self.shadows[Space::Global as usize].visit(|address, remembered| {
+            let items = remembered.items();
+            let reads = items.iter().filter(|item| !item.write && read_only.binary_search(&item.site).is_ok());
+            for read in reads {
+                let over = |item: &&Item| item.write && item.bytes & read.bytes != 0;
+                if let Some(write) = items.iter().find(over) {
+                    found.note(self.stale(address, write, read));
+                }
+            }
+        });
+        found.take()
+    }
+
+    fn stale(&self, word: u64, write: &Item, read: &Item) -> Crossing {
+        let side = |item: &Item| self.foreigner(self.names.member(item.name), item, item.mask.trailing_zeros() as u8);
+        let both = write.bytes & read.bytes;
+        let address = word + u64::from(both.trailing_zeros());
+        let (first, second, told) = (side(write), side(read), Told::ReadOnly);
+        Crossing { address, bytes: both.count_ones(), first, second, gap: Gap::Order, told, count: 1 }
     }
 
     /// An access has hit one of another cluster.

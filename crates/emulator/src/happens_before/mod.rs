@@ -58,6 +58,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use actor::Actor;
+pub use actor::Gap;
 pub use bulk::{Bulk, Stretch};
 use clock::bits;
 use cluster::Cluster;

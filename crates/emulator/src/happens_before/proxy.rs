@@ -99,7 +99,7 @@ impl Detector {
     }
 
     /// Marks all that these lanes know as fenced. What they do later is not.
-    fn proxy_fence(&mut self, at: Lanes, covers: &[Cover]) {
+    pub(super) fn proxy_fence(&mut self, at: Lanes, covers: &[Cover]) {
         let (warp, mask) = self.warp(at);
         let time = warp.time;
         warp.learn(mask, |view| covers.iter().for_each(|cover| view.fence(*cover)));

@@ -51,12 +51,14 @@ pub struct Semantics {
     pub acquire: bool,
     /// `red`: nobody learns what it read.
     pub blind: bool,
+    /// `fence.sc`, `membar`.
+    pub sequential: bool,
     pub scope: Scope,
 }
 
 impl Semantics {
     pub const fn relaxed(scope: Scope) -> Semantics {
-        Semantics { release: false, acquire: false, blind: false, scope }
+        Semantics { release: false, acquire: false, blind: false, sequential: false, scope }
     }
 
     pub const fn release(scope: Scope) -> Semantics {

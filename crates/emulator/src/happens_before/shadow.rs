@@ -78,6 +78,19 @@ pub enum Remembered<'a> {
     Items(&'a [Item]),
 }
 
+impl Remembered<'_> {
+    /// The same, exactly, for the first word.
+    pub fn items(&self) -> Vec<Item> {
+        match self {
+            Remembered::Items(items) => items.to_vec(),
+            Remembered::Marks { write, read, .. } => {
+                let [write, read] = [write, read].map(|mark| mark.at_word(0));
+                write.items(true).chain(read.items(false)).collect()
+            }
+        }
+    }
+}
+
 impl Shadow {
     /// All that is remembered, in the order of addresses.
     pub fn visit(&self, mut tell: impl FnMut(u64, Remembered)) {

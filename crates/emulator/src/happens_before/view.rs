@@ -20,10 +20,12 @@ pub enum Cover {
     Global,
     /// Writes that were released to the tensormap proxy.
     TensorMap,
+    /// What came before a `fence.sc`. It travels further than order does: see `words`.
+    Sequential,
 }
 
 /// How many kinds of covers there are.
-const COVERS: usize = 4;
+const COVERS: usize = 5;
 
 impl Cover {
     fn index(self) -> usize {
@@ -32,6 +34,7 @@ impl Cover {
             Cover::Cluster(_) => 1,
             Cover::Global => 2,
             Cover::TensorMap => 3,
+            Cover::Sequential => 4,
         }
     }
 
@@ -115,6 +118,20 @@ impl View {
         self.fenced.iter().find(|(known, _)| *known == cover).map(|(_, clock)| clock.clone()).unwrap_or_default()
     }
 
+    /// A `fence.sc` follows those that are known to have come before it.
+    pub fn follow_sequential(&mut self) {
+        let before = self.covered(Cover::Sequential);
+        if !before.is_empty() {
+            self.seen.join(&before);
+        }
+    }
+
+    /// Tells of earlier `fence.sc` and of nothing else.
+    pub fn only_sequential(&self) -> Option<View> {
+        let clock = self.covered(Cover::Sequential);
+        (!clock.is_empty()).then(|| View { fenced: vec![(Cover::Sequential, clock)], ..View::default() })
+    }
+
     /// A view with the same order, for which only `clock` has passed a fence with this cover.
     pub fn with_only(&self, cover: Cover, clock: Clock) -> View {
         View { seen: self.seen.clone(), fenced: vec![(cover, clock)], loose: self.loose.clone() }
@@ -129,10 +146,19 @@ impl View {
         if !own.has_fenced {
             return;
         }
-        for cover in [Cover::Shared, Cover::Cluster(block), Cover::Global, Cover::TensorMap] {
-            for (row, time) in own.fenced[cover.index()].iter().enumerate().filter(|(_, time)| **time != 0) {
-                self.cover(cover).raise(first_row + row as Row, mask, *time);
-            }
+        for cover in [Cover::Shared, Cover::Cluster(block), Cover::Global, Cover::TensorMap, Cover::Sequential] {
+            self.write_out_cover(cover, first_row, mask, own);
+        }
+    }
+
+    /// Writes out what lanes did before their own `fence.sc`.
+    pub fn write_out_sequential(&mut self, first_row: Row, mask: u32, own: &Own) {
+        self.write_out_cover(Cover::Sequential, first_row, mask, own);
+    }
+
+    fn write_out_cover(&mut self, cover: Cover, first_row: Row, mask: u32, own: &Own) {
+        for (row, time) in own.fenced[cover.index()].iter().enumerate().filter(|(_, time)| **time != 0) {
+            self.cover(cover).raise(first_row + row as Row, mask, *time);
         }
     }
 }

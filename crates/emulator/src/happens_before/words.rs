@@ -8,11 +8,17 @@
 //! Both scopes must include the other side, those of the release and the acquire and those of the write and the read.
 //! Where they do not, or where the reader is relaxed, what was published only explains the fault that follows. A
 //! relaxed write with no fence before it publishes nothing at all: counters are many.
+//!
+//! Two `fence.sc` follow each other in one order of all of them. That order is luck, and gives nothing, unless the program
+//! fixes it: where a strong read sees a write behind the first fence and comes before the second. So what came before a
+//! `fence.sc` travels with strong writes to those who read them, and is known behind their next `fence.sc`. PTX ISA,
+//! "Fence-SC Order", "Causality Order". Blocks that fence in every thread, meet at a barrier and let one thread count
+//! rely on it.
 
 use super::abroad::Origin;
 use super::clock::{Row, bits};
 use super::scope::{Offer, Scope, Seat, Semantics};
-use super::view::{ROWS, View};
+use super::view::{Cover, ROWS, View};
 use super::warp::{Fence, Handover, Meeting, Warp};
 use super::{Detector, Kind, Lanes, Means, Site, Space};
 use std::collections::BTreeMap;
@@ -28,6 +34,8 @@ pub struct Published {
     pub lane: u8,
     /// The statement that released it.
     pub site: Site,
+    /// Not released: it tells of earlier `fence.sc`, and whoever reads it is told.
+    observed: bool,
     /// The warp's time at the release: what a lane releases later contains what it released before.
     time: u32,
     pub offer: Offer,
@@ -41,7 +49,7 @@ impl Published {
     }
 
     fn add(self, set: &mut Vec<Published>) {
-        let key = |one: &Published| (one.offer.seat.cluster, one.warp, one.lane, one.offer.scope);
+        let key = |one: &Published| (one.offer.seat.cluster, one.warp, one.lane, one.offer.scope, one.observed);
         match set.iter_mut().find(|old| key(old) == key(&self)) {
             Some(old) if old.time >= self.time => {}
             Some(old) => *old = self,
@@ -108,9 +116,16 @@ impl Detector {
         if semantics.acquire {
             warp.take_pending(mask, None, semantics.scope);
         }
+        let sequential = semantics.sequential && semantics.scope == Scope::Gpu;
+        if sequential {
+            warp.learn(mask, View::follow_sequential);
+        }
         if semantics.release {
             warp.fence(mask, semantics.scope, site);
             self.published(Lanes { mask, ..at }, site, Means::Fence);
+        }
+        if sequential {
+            self.proxy_fence(at, &[Cover::Sequential]);
         }
     }
 
@@ -132,6 +147,7 @@ impl Detector {
         if self.idle {
             return;
         }
+        let written = semantics.scope;
         let semantics = self.narrowed(semantics);
         let mask = self.warp(at).1;
         let mut released = Vec::new();
@@ -141,7 +157,7 @@ impl Detector {
             warp.tick(site, mask, Meeting::Fence);
             self.published(Lanes { mask, ..at }, site, Means::Fence);
         }
-        self.scoped_access(at, site, (kind, semantics.scope), space, addresses, bytes);
+        self.scoped_access(at, site, (kind, written), space, addresses, bytes);
         if !kind.is_strong() && (kind == Kind::Read || self.words[space as usize].all.is_empty()) {
             return;
         }
@@ -165,7 +181,13 @@ impl Detector {
             if warp.heard.insert((lane, place), now) != Some(now) {
                 let linked = word.is_linked(warp.seat(), semantics.scope);
                 for one in &word.set {
-                    if warp.knows_of(lane, one.origin(warp.cluster), one.lane, one.time) {
+                    let known = warp.knows_of(lane, one.origin(warp.cluster), one.lane, one.time);
+                    if known || one.observed && !linked {
+                        continue;
+                    }
+                    if one.observed {
+                        let told = one.offer.told_in(warp.cluster);
+                        warp.learn(at.mask, |view| view.join(&told));
                         continue;
                     }
                     let offer = if linked { one.offer.clone() } else { one.offer.clone().broken() };
@@ -191,14 +213,20 @@ impl Detector {
         let (seat, words) = (warp.seat(), &mut self.words[place.0 as usize]);
         let fences = if kind.is_strong() { warp.fences.as_slice() } else { &[] };
         let of_lane = fences.iter().chain(released).filter(|fence| fence.mask >> lane & 1 == 1);
+        let observed = warp.sequential(lane).filter(|_| kind.is_strong()).map(|view| {
+            let offer = Offer { view: Arc::new(view), scope: Some(scope), seat };
+            Published { warp: index, lane, site: Site(0), observed: true, time: warp.time, offer }
+        });
         let new: Vec<Published> = of_lane
             .map(|fence| Published {
                 warp: index,
                 lane,
                 site: fence.site,
+                observed: false,
                 time: fence.time,
                 offer: Offer { view: Arc::new(warp.told(fence, 1 << lane)), scope: Some(fence.scope), seat },
             })
+            .chain(observed)
             .collect();
         if new.is_empty() && words.all.is_empty() {
             return;
@@ -226,7 +254,8 @@ fn kept(word: Word, (warp, lane): (u32, u8), seat: Seat, kind: Kind, scope: Scop
     match (kind, linked) {
         (Kind::Atomic, true) => word.set,
         (Kind::Atomic, false) => {
-            word.set.into_iter().map(|one| Published { offer: one.offer.broken(), ..one }).collect()
+            let released = word.set.into_iter().filter(|one| !one.observed);
+            released.map(|one| Published { offer: one.offer.broken(), ..one }).collect()
         }
         _ => word.set.into_iter().filter(own).collect(),
     }
@@ -249,6 +278,14 @@ impl Warp {
         self.fences.retain(|fence| fence.mask != 0);
         self.fences.extend(self.snapshot(mask, scope, site));
         self.tick(site, mask, Meeting::Fence);
+    }
+
+    /// What a lane can tell of earlier `fence.sc`.
+    fn sequential(&self, lane: u8) -> Option<View> {
+        let group = self.group(lane)?;
+        let mut known = group.view.only_sequential().unwrap_or_default();
+        known.write_out_sequential(self.lanes_row(), 1 << lane, &group.own);
+        known.only_sequential()
     }
 
     /// What these lanes had done and knew at a fence.

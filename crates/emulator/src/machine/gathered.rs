@@ -11,7 +11,7 @@ use crate::memory::GlobalMemory;
 pub struct Left {
     /// What it did to global memory.
     pub touched: Summary,
-    /// Its races with those that ran before.
+    /// Its races with those that ran before, and what it read with `.nc` of what it wrote.
     pub crossings: Vec<Crossing>,
     pub suspects: Vec<Suspect>,
 }
@@ -29,6 +29,11 @@ impl Gathered {
     pub fn add_apart(&mut self, number: u64, left: Left) {
         self.ledger.add(number, &left.touched);
         self.add(left);
+    }
+
+    /// What was found when all had run.
+    pub fn note(&mut self, crossings: Vec<Crossing>) {
+        self.crossings.extend(crossings);
     }
 
     pub fn add(&mut self, left: Left) {

@@ -69,7 +69,16 @@ impl Grid<'_> {
         let mut gathered = Gathered::default();
         let executed = match self.program.isolated {
             true => self.run_apart(global, findings, &mut gathered, timeline),
-            false => self.run_in_turns(global, findings, &mut gathered, timeline),
+            false => {
+                let mut commons = Commons::default();
+                let executed = self.run_in_turns(global, findings, (&mut gathered, &mut commons), timeline);
+                // Nobody's turn: whoever asks sees all clusters alike.
+                let masks = self.shape.masks(self.shape.blocks());
+                let mut nobody = Detector::numbered(u32::MAX, &masks, self.shape.warps_per_block());
+                nobody.exchange(&mut commons);
+                gathered.note(nobody.read_only_crossings(&self.program.read_only));
+                executed
+            }
         };
         gathered.report(self.shape, global, findings);
         executed
@@ -128,11 +137,10 @@ impl Grid<'_> {
         &self,
         global: &mut GlobalMemory,
         findings: &mut Findings,
-        gathered: &mut Gathered,
+        (gathered, commons): (&mut Gathered, &mut Commons),
         mut timeline: Option<&mut Timeline>,
     ) -> u64 {
         let whole = self.options.instruction_budget;
-        let mut commons = Commons::default();
         let (mut waiting, mut resident, mut left) = (0..self.shape.clusters(), Vec::new(), whole);
         loop {
             // One cluster more is enough to tell that the budget is used up.
@@ -150,9 +158,9 @@ impl Grid<'_> {
             while let Some(mut cluster) = round.next() {
                 cluster.global = std::mem::take(global);
                 let turn = if alone { left } else { TURN.min(left) };
-                cluster.detector.exchange(&mut commons);
+                cluster.detector.exchange(commons);
                 let (executed, goes_on) = cluster.advance(self.program, turn, left, whole);
-                cluster.detector.exchange(&mut commons);
+                cluster.detector.exchange(commons);
                 left -= executed;
                 if goes_on {
                     *global = std::mem::take(&mut cluster.global);
@@ -237,7 +245,9 @@ impl Grid<'_> {
         cluster.trace_end();
         let indices = cluster.blocks.iter().map(|block| block.index).collect();
         let trace = cluster.trace.map(|trace| (trace, indices));
-        let (touched, crossings) = (cluster.detector.summary(), cluster.detector.take_crossings());
+        let mut crossings = cluster.detector.take_crossings();
+        crossings.extend(cluster.detector.read_only_crossings(&self.program.read_only));
+        let touched = cluster.detector.summary();
         let left = Left { touched, crossings, suspects };
         let Cluster { global, findings, stopped, .. } = cluster;
         Ended { global, findings, executed, stopped, left, trace }
@@ -274,6 +284,11 @@ impl LaunchShape {
             let inside = self::place(rank.into(), [cluster[0].into(), cluster[1].into()]);
             [0, 1, 2].map(|axis| place[axis] * cluster[axis] + inside[axis])
         })
+    }
+
+    /// Blocks of a cluster.
+    fn blocks(&self) -> usize {
+        self.cluster.iter().product::<u32>() as usize
     }
 
     pub fn warps_per_block(&self) -> u32 {
