@@ -88,7 +88,8 @@ def wide_scores():
     """Scores so far apart that exponentials overflow and a warp computes its scores again. No ring goes round."""
     for name in ('f64_n128w1', 'f64_n64w4v', 'c128_n64s', 'c64_n64w4s'):
         kernel = BY_NAME[name]
-        attention_case(kernel, f'hop_{name}_wide', f'{words(kernel)}, wide scores', 2, 0, 8.0).write(['sm_90a'])
+        case = attention_case(kernel, f'hop_{name}_wide', f'{words(kernel)}, wide scores', 2, 0, 8.0)
+        resets(case, kernel).write(['sm_90a'])
 
 
 AGAIN = ('Warps that compute their scores again read keys with ldmatrix, and lane 0 gives the stage back for the next '

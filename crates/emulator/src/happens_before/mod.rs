@@ -1,4 +1,4 @@
-//! Happens-before: is every access of a cluster of CTAs ordered with the accesses that it conflicts with?
+//! Happens-before: is every access ordered with the accesses that it conflicts with? Each cluster of CTAs has a detector.
 //!
 //! Judged by the PTX memory consistency model, per lane and per byte, for the control flow that ran. The order in which
 //! the emulator happened to run things does not count; only edges do: program order of one lane, CTA and cluster
@@ -17,6 +17,9 @@
 //! - **Shadow.** [`shadow::Shadow`] remembers who touched each byte: one mark for 16 bytes where that tells the truth,
 //!   finer where it does not. Something is forgotten only when a later access stands for it. Whoever follows a copy that
 //!   stands for an access follows that access, although a completion tells of nothing but the copy.
+//! - **Clusters.** They meet in global memory only. Those that cannot wait for each other leave summaries, which
+//!   [`ledger::Ledger`] compares. Those that can run in turns, and hand [`commons::Commons`] on: one shadow of global memory
+//!   and what was published there. A clock knows the rows of its own cluster, and of others what it was told.
 //!
 //! An exit is no release: the manual gives a barrier's guarantee to the threads that execute it. What a lane did
 //! before it exited, and did not release, is unordered with the rest of the cluster. A collective asks its live lanes.

@@ -2,6 +2,7 @@
 
 mod clusters;
 mod differential;
+mod grids;
 mod litmus;
 mod machine;
 mod oracle;
