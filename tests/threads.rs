@@ -22,7 +22,9 @@ fn run(case: &Case, threads: usize) -> (Memory, Run) {
 fn any_number_of_threads_gives_the_same() {
     let cases = find(&["corpus".into()]).expect("cases");
     // One of four: every style is among them.
-    for case in cases.iter().step_by(4) {
+    let racing = find(&["filetests/fail/race-global".into()]).expect("cases");
+    assert!(racing.len() >= 8, "races between blocks are judged together");
+    for case in cases.iter().step_by(4).chain(&racing) {
         let ((one, first), (many, second)) = (run(case, 1), run(case, 3));
         assert!(one == many, "{}: results differ", case.name);
         assert_eq!(first.findings, second.findings, "{}", case.name);

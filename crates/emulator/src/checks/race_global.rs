@@ -10,11 +10,19 @@
 //! ```
 //!
 //! Fix: give each block bytes of its own; or read in a second launch what the first wrote; or let atomics combine what
-//! blocks contribute. PTX ISA, "Memory Consistency Model": "Conflict and Data-races".
+//! blocks contribute. Where a block must wait for another, the writer publishes (`fence.acq_rel.gpu` and an atomic, or
+//! `st.release.gpu`) and the reader acquires (`ld.acquire.gpu`, or the fence behind a relaxed read) before it reads. A
+//! barrier of the block carries that to its other threads: they arrive before the one that publishes, and wait for the one
+//! that acquires. Both need a scope that includes the other block: `.cta` does not. A bulk store must have been waited
+//! for, not only its source (`cp.async.bulk.wait_group 0` without `.read`).
+//!
+//! `ld.global.nc` reads through a cache that no fence reaches. It is for bytes that nobody writes during the launch; any
+//! write of them, ordered or not, is reported here. PTX ISA, "Memory Consistency Model": "Conflict and Data-races",
+//! "Release and Acquire Patterns"; "ld.global.nc".
 
-use super::{Check, words};
+use super::{Check, proxy_fence, words};
 use crate::finding::{Actor, Findings, Place, Report};
-use crate::happens_before::{Crossing, Unit, Visitor};
+use crate::happens_before::{Crossing, Gap, NearMiss, Scope, Site, Told, Unit, Visitor};
 use crate::machine::LaunchShape;
 use crate::memory::GlobalMemory;
 
@@ -28,20 +36,39 @@ pub struct Scene<'a> {
 
 pub fn report(scene: &Scene, findings: &Findings, crossing: &Crossing) -> Report {
     let [first, second] = sides(crossing);
-    let [one, two] = [first, second].map(|side| scene.block(side));
-    let place = format!("{} of {}", words::bytes(crossing.bytes.into()), scene.global.place(crossing.address));
-    let message = match (first.write, second.write) {
-        (true, true) => format!("blocks {one} and {two} both write {place}, and nothing orders them"),
-        _ => format!("block {one} {} and block {two} {} {place}, and nothing orders them", verb(first), verb(second)),
-    };
-    let report = Report::new(&CHECK, message, scene.actor(crossing, second, 2)).first(scene.actor(crossing, first, 1));
-    report.missing(missing(findings, crossing)).help(help(crossing)).count(crossing.count)
+    let check = if crossing.gap == Gap::Fence { &proxy_fence::CHECK } else { &CHECK };
+    let report = Report::new(check, message(scene, crossing), scene.actor(crossing, second, 2));
+    let report = report.first(scene.actor(crossing, first, 1)).count(crossing.count);
+    report.missing(missing(scene, findings, crossing)).help(help(crossing))
 }
 
-/// The parties in the order of the text; whichever ran first is luck.
+fn message(scene: &Scene, crossing: &Crossing) -> String {
+    let [first, second] = sides(crossing);
+    let [one, two] = [first, second].map(|side| scene.block(side));
+    let place = scene.place(crossing);
+    let what = match (first.write, second.write) {
+        _ if one == two => format!("block {one} writes and reads {place}"),
+        (true, true) => format!("blocks {one} and {two} both write {place}"),
+        _ => format!("block {one} {} and block {two} {} {place}", verb(first), verb(second)),
+    };
+    let why = match (crossing.gap, crossing.told) {
+        (_, Told::ReadOnly) => ", the latter with `.nc`, which sees no write of the same launch".into(),
+        (Gap::Fence, _) => ", in order, but without a proxy fence on the way".into(),
+        (Gap::Reach, _) => ", and what should order them does not reach".into(),
+        (Gap::Order, _) => match narrow(crossing) {
+            Some(scope) => format!(", and `{scope}` does not include the other"),
+            None => ", and nothing orders them".into(),
+        },
+    };
+    what + &why
+}
+
+/// The parties in the order of the text; whichever ran first is luck. A read that sees no write comes last.
 fn sides(crossing: &Crossing) -> [&Visitor; 2] {
     let mut sides = [&crossing.first, &crossing.second];
-    sides.sort_by_key(|side| (side.site, side.cluster, side.warp, side.lane));
+    if crossing.told != Told::ReadOnly {
+        sides.sort_by_key(|side| (side.site, side.cluster, side.warp, side.lane));
+    }
     sides
 }
 
@@ -49,20 +76,66 @@ fn verb(side: &Visitor) -> &'static str {
     if side.write { "writes" } else { "reads" }
 }
 
-fn missing(findings: &Findings, crossing: &Crossing) -> String {
-    let [first, second] = sides(crossing).map(|side| findings.line(side.site.0));
-    let between =
-        if first == second { format!("at line {first}") } else { format!("between lines {first} and {second}") };
-    format!(
-        "an order {between}: no atomic and no strong access to global memory lets blocks of this kernel wait for each other"
-    )
+/// The scope that keeps two strong accesses from being fit for each other.
+fn narrow(crossing: &Crossing) -> Option<&'static str> {
+    match crossing.first.strong?.min(crossing.second.strong?) {
+        Scope::Cta => Some(".cta"),
+        Scope::Cluster => Some(".cluster"),
+        Scope::Gpu => None,
+    }
+}
+
+/// A bulk store that the other party knows nothing of: it must be waited for before it is published.
+fn is_unfinished_store(crossing: &Crossing) -> bool {
+    crossing.told == Told::Never && crossing.first.unit == Unit::Store && crossing.first.write
+}
+
+/// What should have told the second party of the first access.
+fn missing(scene: &Scene, findings: &Findings, crossing: &Crossing) -> String {
+    let [first, second] = [&crossing.first, &crossing.second].map(|side| findings.line(side.site.0));
+    let [one, two] = [&crossing.first, &crossing.second].map(|side| scene.block(side));
+    let at = |site: Site| format!("`{}` at line {}", findings.text(site.0), findings.line(site.0));
+    match crossing.told {
+        _ if crossing.gap == Gap::Fence => format!("`fence.proxy.async` between line {first} and line {second}"),
+        Told::ReadOnly => "a load without `.nc`: no fence and no barrier reaches what `.nc` reads".into(),
+        _ if narrow(crossing).is_some() => "a scope that includes both blocks".into(),
+        Told::Apart => "an order: without atomics and strong accesses blocks cannot wait for each other".into(),
+        _ if is_unfinished_store(crossing) => {
+            format!("a wait for the copy of line {first}, and a release behind it that block {two} acquires")
+        }
+        Told::Never => {
+            format!("a release: nothing that block {one} had published when block {two} came tells of line {first}")
+        }
+        Told::At { release, address } => {
+            let place = scene.global.place(address);
+            format!("an acquire: {} publishes line {first} at {place}, and block {two} had not taken that", at(release))
+        }
+        Told::Missed(NearMiss { release, read, scope, semantics }) => match (scope, semantics.scope) {
+            (Some(Scope::Gpu), Scope::Gpu) => {
+                format!("an acquire: {} reads what {} released, and takes nothing of it", at(read), at(release))
+            }
+            (Some(Scope::Gpu), _) => format!("a wider scope: {} takes nothing from other blocks", at(read)),
+            (Some(_), _) => format!("a wider scope: {} does not reach other blocks", at(release)),
+            (None, _) => format!("wider scopes: what {} released is written or read without them", at(release)),
+        },
+    }
 }
 
 fn help(crossing: &Crossing) -> &'static str {
-    match (crossing.first.write, crossing.second.write) {
-        (true, true) => "give each block bytes of its own, or combine what they write with `red.global`",
-        _ => {
-            "read it in a second launch, or publish it with `st.release.gpu` to a flag that the reader waits for with `ld.acquire.gpu`"
+    match crossing.told {
+        _ if crossing.gap == Gap::Fence => "emit `fence.proxy.async` behind the write, before what publishes it",
+        Told::ReadOnly => "load with `ld.global`; `.nc` is for bytes that nobody writes during the launch",
+        _ if narrow(crossing).is_some() => "give both accesses the scope `.gpu`, which is the default of atomics",
+        Told::Apart if crossing.first.write && crossing.second.write => {
+            "give each block bytes of its own, or combine what they write with `red.global`"
+        }
+        Told::Apart => "read it in a second launch, or publish it with `st.release.gpu` and wait with `ld.acquire.gpu`",
+        _ if is_unfinished_store(crossing) => {
+            "emit `cp.async.bulk.wait_group 0` and `fence.acq_rel.gpu` before the flag is raised"
+        }
+        Told::Never => "emit `fence.acq_rel.gpu` between what must come first and the atomic or flag that tells of it",
+        Told::At { .. } | Told::Missed(_) => {
+            "acquire with `.gpu` scope: `ld.acquire.gpu`, or `fence.acq_rel.gpu` behind the read of the flag"
         }
     }
 }
@@ -71,6 +144,11 @@ impl Scene<'_> {
     fn index(&self, side: &Visitor) -> [u32; 3] {
         let rank = side.warp / self.shape.warps_per_block();
         self.shape.members(side.cluster).nth(rank as usize).unwrap_or_default()
+    }
+
+    /// `4 bytes of `out`+16`.
+    fn place(&self, crossing: &Crossing) -> String {
+        format!("{} of {}", words::bytes(crossing.bytes.into()), self.global.place(crossing.address))
     }
 
     /// `(1,0,0)`.

@@ -18,7 +18,8 @@ pub enum Between {
 pub fn decode(op: Fence, instruction: &Instruction, decoder: &Decoder) -> Result<Action, Why> {
     match op {
         Fence::Barrier | Fence::Scope => {
-            Ok(Action::Fence(Semantics { release: true, acquire: true, ..semantics(instruction) }))
+            let sequential = op == Fence::Barrier || instruction.has("sc");
+            Ok(Action::Fence(Semantics { release: true, acquire: true, sequential, ..semantics(instruction) }))
         }
         Fence::OneWay => Ok(Action::Fence(semantics(instruction))),
         // There are no aliases: a byte has one address in each space.
@@ -44,8 +45,12 @@ fn spaces(instruction: &Instruction) -> ProxyFence {
 /// What the modifiers of an access or a fence say.
 pub fn semantics(instruction: &Instruction) -> Semantics {
     let has = |modifier| instruction.has(modifier) || instruction.has("acq_rel");
-    let scope = if instruction.has("cta") { Scope::Cta } else { Scope::Cluster };
-    Semantics { release: has("release"), acquire: has("acquire"), blind: false, scope }
+    let scope = match instruction.choice(&["cta", "cluster"]) {
+        Some("cta") => Scope::Cta,
+        Some(_) => Scope::Cluster,
+        None => Scope::Gpu,
+    };
+    Semantics { release: has("release"), acquire: has("acquire"), ..Semantics::relaxed(scope) }
 }
 
 /// Memory is one: whoever reads later sees what was written before, so that a fence moves nothing. It orders.

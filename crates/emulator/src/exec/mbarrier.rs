@@ -101,7 +101,7 @@ pub fn decode(op: Op, instruction: &Instruction, decoder: &Decoder) -> Result<Ac
 fn semantics(instruction: &Instruction) -> Semantics {
     let orders = !instruction.has("relaxed");
     let scope = if instruction.has("cluster") { Scope::Cluster } else { Scope::Cta };
-    Semantics { release: orders, acquire: orders, blind: false, scope }
+    Semantics { release: orders, acquire: orders, ..Semantics::relaxed(scope) }
 }
 
 pub fn count_pending(cluster: &mut Cluster, at: At, destination: Option<RegisterId>, state: Source) -> Next {

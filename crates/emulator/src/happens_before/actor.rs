@@ -1,7 +1,9 @@
 //! Who asks: the knowledge of the lanes that execute or issue an access, compared with earlier marks.
 
+use super::abroad::Origin;
 use super::clock::{Row, bits};
-use super::mark::{ASYNC, Item, Mark, Pattern};
+use super::commons::Member;
+use super::mark::{ASYNC, Item, LIST, Mark, Pattern, SPLIT};
 use super::view::{Cover, Own, ROWS, View};
 
 /// What lies between two accesses that conflict, from the least to the worst.
@@ -23,6 +25,11 @@ pub struct Actor<'a> {
     pub rows: Row,
     /// The block of the warp.
     pub block: u32,
+    pub cluster: u32,
+    /// Who is who in the shadow of global memory; in that of shared memory a name is the number of a row.
+    pub members: Option<&'a [Member]>,
+    /// The warp's lanes in the shadow.
+    pub name: u32,
     /// The fence that earlier generic accesses need, if this access is asynchronous.
     pub needed: Option<Cover>,
     /// The access is made by a unit that will tell of it: who learns of its completion does not learn what the lanes knew.
@@ -40,66 +47,80 @@ impl Actor<'_> {
         self.collective.unwrap_or(mask)
     }
 
+    /// Whose mark it is.
+    pub fn origin(&self, name: u32) -> Origin {
+        match self.members.map(|members| members[name as usize]) {
+            None => Origin::home(name as Row),
+            Some(member) => member.seen_from(self.cluster),
+        }
+    }
+
+    /// Was it somebody of the same cluster?
+    pub fn is_at_home(&self, name: u32) -> bool {
+        self.origin(name).abroad.is_none()
+    }
+
     /// Up to when a lane knows what it did itself in this row.
-    fn own_time(&self, row: Row, needed: Option<Cover>) -> u32 {
-        match (row.wrapping_sub(self.rows) as usize, needed) {
+    fn own_time(&self, origin: Origin, needed: Option<Cover>) -> u32 {
+        match (origin.row.wrapping_sub(self.rows) as usize, needed) {
+            _ if origin.abroad.is_some() => 0,
             (own, None) if own < ROWS => self.own.time(own),
             (own, Some(needed)) if own < ROWS => self.own.fenced_time(own, needed, self.block),
             _ => 0,
         }
     }
 
-    fn unknown(&self, row: Row, time: u32, mask: u32, needed: Option<Cover>) -> u32 {
+    fn unknown(&self, origin: Origin, time: u32, mask: u32, needed: Option<Cover>) -> u32 {
         match needed {
-            None => self.view.seen.unknown(row, time, mask),
-            Some(needed) => self.view.unfenced(needed, row, time, mask),
+            None => self.view.seen.unknown_at(origin, time, mask),
+            Some(needed) => self.view.unfenced(needed, origin, time, mask),
         }
     }
 
     /// One answer for a whole mark: true means that every byte's earlier access is known to the lane that touches it
     /// now, and fenced if need be; false means that a closer look is needed.
     pub fn follows(&self, prior: &Mark, pattern: Pattern) -> bool {
-        let needed = self.needed(prior.is(ASYNC));
+        let (needed, origin) = (self.needed(prior.is(ASYNC)), self.origin(prior.name()));
         let same = || prior.pattern() == pattern && self.collective.is_none();
-        needed.is_none() && prior.time <= self.view.seen.floor(prior.row())
-            || same() && prior.time <= self.own_time(prior.row(), needed)
-            || self.unknown(prior.row(), prior.time, prior.lanes(), needed) == 0
+        needed.is_none() && prior.time <= self.view.seen.floor_at(origin)
+            || same() && prior.time <= self.own_time(origin, needed)
+            || self.unknown(origin, prior.time, prior.lanes(), needed) == 0
     }
 
     /// Does nobody who asks know of any lane of the mark?
     pub fn ignores(&self, prior: &Mark) -> bool {
-        let needed = self.needed(prior.is(ASYNC));
+        let (needed, origin) = (self.needed(prior.is(ASYNC)), self.origin(prior.name()));
         let lanes = prior.lanes();
-        self.own_time(prior.row(), needed) < prior.time && self.unknown(prior.row(), prior.time, lanes, needed) == lanes
+        self.own_time(origin, needed) < prior.time && self.unknown(origin, prior.time, lanes, needed) == lanes
     }
 
     /// Lanes of the earlier access which no lane of `mask` follows.
     pub fn unfollowed(&self, prior: &Item, mask: u32) -> u32 {
-        let needed = self.needed(prior.asynchronous);
-        let unknown = self.unknown(prior.row, prior.time, prior.mask, needed);
-        let own = prior.time <= self.own_time(prior.row, needed);
+        let (needed, origin) = (self.needed(prior.asynchronous), self.origin(prior.name));
+        let unknown = self.unknown(origin, prior.time, prior.mask, needed);
+        let own = prior.time <= self.own_time(origin, needed);
         if own { unknown & !self.asking(mask) } else { unknown }
     }
 
     /// A lane of the earlier access, a lane of `mask` that does not follow it, and the worst that lies between them.
     pub fn unordered(&self, prior: &Item, mask: u32) -> Option<(u8, u8, Gap)> {
-        let ordered = None;
-        let unknown = self.unknown(prior.row, prior.time, prior.mask, ordered);
-        let unexplained = self.view.loose.unknown(prior.row, prior.time, unknown);
+        let (ordered, origin) = (None, self.origin(prior.name));
+        let unknown = self.unknown(origin, prior.time, prior.mask, ordered);
+        let unexplained = self.view.loose.unknown_at(origin, prior.time, unknown);
         let pair = |lanes, needed| self.strangers(prior, lanes, self.asking(mask), needed);
         let gap = |gap| move |(first, second)| (first, second, gap);
         pair(unexplained, ordered).map(gap(Gap::Order)).or_else(|| pair(unknown, ordered).map(gap(Gap::Reach))).or_else(
             || {
                 let needed = self.needed(prior.asynchronous);
                 needed?;
-                pair(self.unknown(prior.row, prior.time, prior.mask, needed), needed).map(gap(Gap::Fence))
+                pair(self.unknown(origin, prior.time, prior.mask, needed), needed).map(gap(Gap::Fence))
             },
         )
     }
 
     /// One of `lanes` of the earlier access and another lane that asks, or the same if it does not know itself.
     fn strangers(&self, prior: &Item, lanes: u32, asking: u32, needed: Option<Cover>) -> Option<(u8, u8)> {
-        let own = prior.time <= self.own_time(prior.row, needed);
+        let own = prior.time <= self.own_time(self.origin(prior.name), needed);
         let strangers = |first: u8| if own { asking & !(1 << first) } else { asking };
         let first = bits(lanes).find(|first| strangers(*first) != 0)?;
         Some((first, strangers(first).trailing_zeros() as u8))
@@ -115,12 +136,12 @@ pub struct Quick<'a> {
 }
 
 /// A tag that no mark has.
-const NOBODY: u32 = 0xffff_ff00;
+const NOBODY: u32 = SPLIT | LIST;
 
 impl<'a> Quick<'a> {
     pub fn new(actor: &'a Actor<'a>) -> Quick<'a> {
         let by_program_order = actor.needed.is_none() && actor.collective.is_none();
-        Quick { actor, own_tag: if by_program_order { (actor.rows as u32) << 16 } else { NOBODY }, known: (0, 0) }
+        Quick { actor, own_tag: if by_program_order { Mark::tag_of(actor.name) } else { NOBODY }, known: (0, 0) }
     }
 
     /// Takes the pattern by value: a mark whose address escapes would be stored and loaded again for every granule.
@@ -132,10 +153,10 @@ impl<'a> Quick<'a> {
 
     #[inline(never)]
     fn look_up(&mut self, prior: Mark, pattern: Pattern) -> bool {
-        let needed = self.actor.needed(prior.is(ASYNC));
+        let (needed, origin) = (self.actor.needed(prior.is(ASYNC)), self.actor.origin(prior.name()));
         let all = match needed {
-            None => prior.time <= self.actor.view.seen.floor(prior.row()),
-            Some(_) => self.actor.unknown(prior.row(), prior.time, u32::MAX, needed) == 0,
+            None => prior.time <= self.actor.view.seen.floor_at(origin),
+            Some(_) => self.actor.unknown(origin, prior.time, u32::MAX, needed) == 0,
         };
         if all {
             self.known = (prior.time, prior.tag >> 8);

@@ -33,7 +33,7 @@ impl Detector {
             return;
         }
         let (row, time) = self.issue_load(at, site, barrier);
-        let read = Access { row, time, site: site.0, write: false, asynchronous: true, strong: None };
+        let read = Access { asynchronous: true, ..Access::weak(row, time, site.0, false) };
         self.bulk(at, bulk, read, Access { write: true, ..read });
     }
 
@@ -43,7 +43,7 @@ impl Detector {
             return;
         }
         let (row, time) = self.issue_load(at, site, barrier);
-        let write = Access { row, time, site: site.0, write: true, asynchronous: false, strong: None };
+        let write = Access::weak(row, time, site.0, true);
         let bulk = Bulk { writes: &[to], ..Bulk::default() };
         self.bulk(at, &bulk, Access { write: false, ..write }, write);
     }
@@ -59,9 +59,9 @@ impl Detector {
         let [read, write] = [Track::StoreReads, Track::StoreWrites].map(|track| {
             warp.track_mut(track).issue(mask, site, started);
             let (row, time) = (warp.track_row(track), warp.track(track).batch);
-            Access { row, time, site: site.0, write: track == Track::StoreWrites, asynchronous: true, strong: None }
+            Access { asynchronous: true, ..Access::weak(row, time, site.0, track == Track::StoreWrites) }
         });
-        let strong = bulk.element.map(|_| Sharers { scope: Scope::Cluster, block: warp.block as u8 });
+        let strong = bulk.element.map(|_| Sharers { scope: Scope::Gpu, block: warp.block as u8 });
         self.bulk(at, bulk, read, Access { strong, ..write });
     }
 
@@ -94,18 +94,20 @@ impl Detector {
         bulk.reads.iter().for_each(|stretch| self.engine_touch(at, read, stretch, None));
         for stretch in bulk.writes {
             self.engine_touch(at, write, stretch, bulk.element);
-            self.words.erase(stretch.0, stretch.1.start, stretch.1.end - stretch.1.start);
+            self.words[stretch.0 as usize].erase(stretch.1.start, stretch.1.end - stretch.1.start);
         }
     }
 
     fn engine_touch(&mut self, at: Lanes, access: Access, (space, range): &Stretch, element: Option<u32>) {
         let lane = at.mask.trailing_zeros() as u8;
+        let Some((name, access)) = self.named(at.warp, *space, access) else { return };
         let warp = &mut self.warps[at.warp as usize];
         warp.touch(at.mask & warp.live);
+        let members = self.names.in_space(*space);
         let (warp, shadow) = (&*warp, &mut self.shadows[*space as usize]);
         let Some(group) = warp.group(lane) else { return };
         let needed = access.asynchronous.then_some(needed(*space, range.start));
-        let actor = Actor { needed, detached: true, ..warp.actor(group) };
+        let actor = Actor { needed, detached: true, name, members, ..warp.actor(group) };
         let start = shadow.hits.len();
         match element {
             Some(bytes) => touch_elements(shadow, &actor, &access, lane, range, bytes.into()),
@@ -117,12 +119,13 @@ impl Detector {
     /// The descriptor's writes must have been released to the tensormap proxy and acquired from it on the way here.
     fn read_map(&mut self, at: Lanes, map: u64, access: Access) {
         let lane = at.mask.trailing_zeros() as u8;
+        let Some((name, access)) = self.named(at.warp, Space::Global, access) else { return };
         let warp = &self.warps[at.warp as usize];
         let Some(group) = warp.group(lane) else { return };
         let view = group.view.with_only(Cover::TensorMap, self.maps.acquired(map, warp, lane));
         let own = group.own.unfenced();
-        let needed = Some(Cover::TensorMap);
-        let actor = Actor { view: &view, own: &own, needed, detached: true, ..warp.actor(group) };
+        let (needed, members) = (Some(Cover::TensorMap), self.names.in_space(Space::Global));
+        let actor = Actor { view: &view, own: &own, needed, detached: true, name, members, ..warp.actor(group) };
         let shadow = &mut self.shadows[Space::Global as usize];
         let start = shadow.hits.len();
         touch_range(shadow, &mut Quick::new(&actor), &access, lane, &(map..map + proxy::DESCRIPTOR));

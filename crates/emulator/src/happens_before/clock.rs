@@ -1,5 +1,7 @@
 //! Clocks over rows of 32 agents: how much of every row somebody knows.
 
+use super::abroad::{Abroad, Origin};
+
 /// Number of a row: a warp's lanes, what they have in flight, a warpgroup's products, or what an mbarrier tells of.
 pub type Row = u16;
 
@@ -9,11 +11,39 @@ pub type Row = u16;
 pub struct Clock {
     floor: Vec<u32>,
     ragged: Vec<(Row, [u32; 32])>,
+    /// What is known of other clusters.
+    abroad: Abroad,
 }
 
 impl Clock {
     pub fn new(rows: usize) -> Clock {
-        Clock { floor: vec![0; rows], ragged: Vec::new() }
+        Clock { floor: vec![0; rows], ..Clock::default() }
+    }
+
+    /// The clock of a cluster as another one learns it: each knows its own rows apart from all others'.
+    pub fn carried(&self, from: u32, to: u32) -> Clock {
+        let (mut clock, mut abroad) = self.abroad.parted(to);
+        let home = Clock { abroad: Abroad::default(), ..self.clone() };
+        if !home.is_empty() {
+            abroad.join_one(from, &home);
+        }
+        clock.abroad = abroad;
+        clock
+    }
+
+    pub fn floor_at(&self, origin: Origin) -> u32 {
+        match origin.abroad {
+            None => self.floor(origin.row),
+            Some(cluster) => self.abroad.of(cluster).map_or(0, |clock| clock.floor(origin.row)),
+        }
+    }
+
+    /// The lanes of `mask` whose operations up to `time` are not all known.
+    pub fn unknown_at(&self, origin: Origin, time: u32, mask: u32) -> u32 {
+        match origin.abroad {
+            None => self.unknown(origin.row, time, mask),
+            Some(cluster) => self.abroad.of(cluster).map_or(mask, |clock| clock.unknown(origin.row, time, mask)),
+        }
     }
 
     #[inline(always)]
@@ -22,7 +52,7 @@ impl Clock {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.floor.is_empty() && self.ragged.is_empty()
+        self.floor.is_empty() && self.ragged.is_empty() && self.abroad.is_empty()
     }
 
     fn grow(&mut self, rows: usize) {
@@ -68,6 +98,7 @@ impl Clock {
     }
 
     pub fn join(&mut self, other: &Clock) {
+        self.abroad.join(&other.abroad);
         self.grow(other.floor.len());
         for (mine, theirs) in self.floor.iter_mut().zip(&other.floor) {
             *mine = (*mine).max(*theirs);

@@ -3,32 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Site;
-use super::summary::{Stretches, Summary, Touched, Unit};
-
-/// One side of a race between clusters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Visitor {
-    pub cluster: u64,
-    /// In its cluster.
-    pub warp: u32,
-    pub lane: u8,
-    pub site: Site,
-    pub write: bool,
-    pub unit: Unit,
-}
-
-/// Two conflicting accesses by different clusters: the first example, and how often the same two sites clashed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Crossing {
-    /// First byte that both touched.
-    pub address: u64,
-    /// How many bytes from there on one lane of each touched.
-    pub bytes: u32,
-    pub first: Visitor,
-    pub second: Visitor,
-    pub count: u64,
-}
+use super::actor::Gap;
+use super::crossing::{Crossing, Crossings, Told, Visitor};
+use super::summary::{Stretches, Summary, Touched};
 
 /// Stretches of several clusters that do not overlap, by their start.
 #[derive(Default)]
@@ -64,9 +41,7 @@ impl Layer {
 pub struct Ledger {
     writes: Layer,
     reads: Layer,
-    crossings: Vec<Crossing>,
-    /// Which crossing stands for a pair of sites.
-    index: BTreeMap<(Site, Site, bool, bool), usize>,
+    crossings: Crossings,
 }
 
 impl Ledger {
@@ -83,35 +58,26 @@ impl Ledger {
         }
         summary.writes.0.iter().for_each(|one| writes.fill(cluster, one));
         summary.reads.0.iter().for_each(|one| reads.fill(cluster, one));
-        found.into_iter().for_each(|crossing| self.note(crossing));
-    }
-
-    fn note(&mut self, crossing: Crossing) {
-        let (first, second) = (crossing.first, crossing.second);
-        let next = self.crossings.len();
-        match *self.index.entry((first.site, second.site, first.write, second.write)).or_insert(next) {
-            known if known < next => self.crossings[known].count += 1,
-            _ => self.crossings.push(crossing),
-        }
+        found.into_iter().for_each(|crossing| self.crossings.note(crossing));
     }
 
     /// What was found, in the order of discovery.
-    pub fn into_crossings(self) -> Vec<Crossing> {
-        self.crossings
+    pub fn into_crossings(mut self) -> Vec<Crossing> {
+        self.crossings.take()
     }
 }
 
 fn compare((cluster, mine, write): (u64, &Stretches, bool), (layer, wrote): (&Layer, bool), found: &mut Vec<Crossing>) {
     let visitor = |cluster, one: &Touched, address, write| {
         let Touched { warp, site, unit, .. } = *one;
-        Visitor { cluster, warp, lane: one.lane_at(address), site, write, unit }
+        Visitor { cluster, warp, lane: one.lane_at(address), site, write, unit, strong: None }
     };
     for new in &mine.0 {
         for (other, part) in layer.overlaps(new) {
             let address = part.start;
             let bytes = part.lane_bytes(address).min(new.lane_bytes(address));
             let (first, second) = (visitor(other, &part, address, wrote), visitor(cluster, new, address, write));
-            found.push(Crossing { address, bytes, first, second, count: 1 });
+            found.push(Crossing { address, bytes, first, second, gap: Gap::Order, told: Told::Apart, count: 1 });
         }
     }
 }

@@ -1,11 +1,11 @@
 //! What the shadow stores: marks of whole granules and words, and items for everything that a mark cannot tell.
 
 use super::clock::Row;
-use super::scope::Scope;
+use super::scope::{Scope, Seat};
 
 /// The access to a whole granule or word, in 12 bytes.
 ///
-/// `tag` packs row, flags and lanes into one register: fields stored one by one would stall the next wide load.
+/// `tag` packs name, flags and lanes into one register: fields stored one by one would stall the next wide load.
 /// `time` 0 means "nobody"; a link to a side table keeps its index in `site`.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Mark {
@@ -22,6 +22,10 @@ pub const MANY: u32 = 2 << 8;
 pub const LIST: u32 = 4 << 8;
 /// The access was made through the async proxy.
 pub const ASYNC: u32 = 8 << 8;
+/// Above the flags stands whose mark it is.
+const NAME_SHIFT: u32 = 12;
+/// How many can be told apart.
+pub const NAMES: usize = 1 << (32 - NAME_SHIFT);
 
 /// Which lanes touched which byte of the granule or word, in 8 bits: byte b was touched by lane `first + (b >> unit)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,7 +100,12 @@ impl Pattern {
 impl Mark {
     pub fn new(access: &Access, pattern: Pattern) -> Mark {
         let proxy = if access.asynchronous { ASYNC } else { 0 };
-        Mark { time: access.time, tag: (access.row as u32) << 16 | proxy | pattern.0, site: access.site }
+        Mark { time: access.time, tag: Mark::tag_of(access.name) | proxy | pattern.0, site: access.site }
+    }
+
+    /// The part of a tag that says who.
+    pub fn tag_of(name: u32) -> u32 {
+        name << NAME_SHIFT
     }
 
     pub fn link(flag: u32, index: u32) -> Mark {
@@ -109,8 +118,8 @@ impl Mark {
     }
 
     #[inline(always)]
-    pub fn row(&self) -> Row {
-        (self.tag >> 16) as Row
+    pub fn name(&self) -> u32 {
+        self.tag >> NAME_SHIFT
     }
 
     #[inline(always)]
@@ -150,7 +159,7 @@ impl Mark {
         (0..4u8).step_by(bytes as usize).filter(move |_| self.time != 0).map(move |byte| Item {
             time: self.time,
             site: self.site,
-            row: self.row(),
+            name: self.name(),
             mask: pattern.lanes_at(byte),
             bytes: ((1 << bytes) - 1) << byte,
             write,
@@ -164,12 +173,21 @@ impl Mark {
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     pub row: Row,
+    /// The row in the shadow that is touched: those of global memory tell clusters apart.
+    pub name: u32,
     pub time: u32,
     pub site: u32,
     pub write: bool,
     /// By the async proxy.
     pub asynchronous: bool,
     pub strong: Option<Sharers>,
+}
+
+impl Access {
+    /// A weak access by threads, as the shadow of shared memory knows it.
+    pub fn weak(row: Row, time: u32, site: u32, write: bool) -> Access {
+        Access { row, name: row.into(), time, site, write, asynchronous: false, strong: None }
+    }
 }
 
 /// With whom a strong access may share its location.
@@ -193,7 +211,7 @@ pub struct Strong {
 pub struct Item {
     pub time: u32,
     pub site: u32,
-    pub row: Row,
+    pub name: u32,
     pub mask: u32,
     pub bytes: u8,
     pub write: bool,
@@ -203,10 +221,13 @@ pub struct Item {
 
 impl Item {
     /// PTX ISA, "Conflict and Data-races": morally strong accesses of the same location do not race.
-    pub fn morally_strong_with(&self, other: &Item) -> bool {
+    pub fn morally_strong_with(&self, other: &Item, same_cluster: bool) -> bool {
         let (Some(one), Some(two)) = (self.strong, other.strong) else { return false };
         let [here, there] = [one.sharers, two.sharers];
-        let includes = |from: Sharers, to: Sharers| from.scope.includes(from.block.into(), to.block.into());
+        let includes = |from: Sharers, to: Sharers| match same_cluster {
+            true => from.scope.includes(Seat::here(from.block.into()), Seat::here(to.block.into())),
+            false => from.scope == Scope::Gpu,
+        };
         (one.offset, one.size) == (two.offset, two.size)
             && self.asynchronous == other.asynchronous
             && includes(here, there)
@@ -221,14 +242,14 @@ impl Item {
     /// The same statement at that time or later, and in the same row: who follows a lane of it follows that lane of the
     /// other.
     pub fn outlasts(&self, other: &Item) -> bool {
-        let key = |item: &Item| (item.site, item.row, item.write, item.asynchronous, item.strong);
+        let key = |item: &Item| (item.site, item.name, item.write, item.asynchronous, item.strong);
         key(self) == key(other) && self.time > other.time
     }
 
     /// Equal but for the lanes.
     pub fn merges_with(&self, other: &Item) -> bool {
         let key =
-            |item: &Item| (item.time, item.site, item.row, item.bytes, item.write, item.asynchronous, item.strong);
+            |item: &Item| (item.time, item.site, item.name, item.bytes, item.write, item.asynchronous, item.strong);
         key(self) == key(other)
     }
 }
@@ -239,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_mark_falls_apart_into_the_lanes_of_its_words() {
-        let access = Access { row: 3, time: 7, site: 9, write: true, asynchronous: false, strong: None };
+        let access = Access::weak(3, 7, 9, true);
         let lanes = |mark: Mark| mark.items(true).map(|item| (item.mask, item.bytes)).collect::<Vec<_>>();
         let halves = Mark::new(&access, Pattern::consecutive(8, 1));
         assert_eq!(lanes(halves.at_word(1)), [(1 << 10, 0b0011), (1 << 11, 0b1100)]);

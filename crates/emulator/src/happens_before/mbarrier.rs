@@ -200,12 +200,12 @@ impl Detector {
         }
         let found = self.mbarriers.at(barrier, &mut self.rows);
         let (phase, warp) = (found.phase(), &mut self.warps[at.warp as usize]);
-        let (mask, row, block) = (at.mask & warp.live, warp.track_row(Track::Copies), warp.block);
+        let (mask, row, seat) = (at.mask & warp.live, warp.track_row(Track::Copies), warp.seat());
         let batch = warp.track_mut(Track::Copies).hand_over(mask, barrier, phase);
         let mut view = View::default();
         view.seen.raise(row, mask, batch);
         let scope = if self.blocks > 1 { Scope::Cta } else { Scope::Cluster };
-        Offer::gather(&mut found.filling, Offer { view: Arc::new(view), scope: Some(scope), block });
+        Offer::gather(&mut found.filling, Offer { view: Arc::new(view), scope: Some(scope), seat });
     }
 
     /// The open phase is complete: its arrivals are in, and its bytes.
@@ -230,15 +230,15 @@ impl Detector {
         let semantics = self.narrowed(semantics);
         let found = self.mbarriers.at(barrier, &mut self.rows);
         let warp = &mut self.warps[at.warp as usize];
-        let (mask, block) = (at.mask & warp.live, warp.block);
+        let (mask, seat) = (at.mask & warp.live, warp.seat());
         let complete = found.complete;
         found.unwaited.retain(|issue| issue.time > complete);
-        let told = Offer { view: found.told.clone(), scope: Some(Scope::Cluster), block };
+        let told = Offer { view: found.told.clone(), scope: Some(Scope::Cluster), seat };
         let offers: Vec<Offer> = found.done.iter().cloned().chain([told]).collect();
         if semantics.acquire {
             return warp.accept(mask, &offers, semantics.scope);
         }
-        let linked = |offer: Offer| if offer.reaches(block, semantics.scope) { offer } else { offer.broken() };
+        let linked = |offer: Offer| if offer.reaches(seat, semantics.scope) { offer } else { offer.broken() };
         let offers: Vec<Offer> = offers.into_iter().map(linked).collect();
         for lane in bits(mask) {
             offers.iter().for_each(|offer| warp.pend(lane, (Space::Shared, barrier), offer.clone(), semantics));

@@ -1,4 +1,4 @@
-//! Happens-before: is every access of a cluster of CTAs ordered with the accesses that it conflicts with?
+//! Happens-before: is every access ordered with the accesses that it conflicts with? Each cluster of CTAs has a detector.
 //!
 //! Judged by the PTX memory consistency model, per lane and per byte, for the control flow that ran. The order in which
 //! the emulator happened to run things does not count; only edges do: program order of one lane, CTA and cluster
@@ -17,6 +17,9 @@
 //! - **Shadow.** [`shadow::Shadow`] remembers who touched each byte: one mark for 16 bytes where that tells the truth,
 //!   finer where it does not. Something is forgotten only when a later access stands for it. Whoever follows a copy that
 //!   stands for an access follows that access, although a completion tells of nothing but the copy.
+//! - **Clusters.** They meet in global memory only. Those that cannot wait for each other leave summaries, which
+//!   [`ledger::Ledger`] compares. Those that can run in turns, and hand [`commons::Commons`] on: one shadow of global memory
+//!   and what was published there. A clock knows the rows of its own cluster, and of others what it was told.
 //!
 //! An exit is no release: the manual gives a barrier's guarantee to the threads that execute it. What a lane did
 //! before it exited, and did not release, is unordered with the rest of the cluster. A collective asks its live lanes.
@@ -25,15 +28,19 @@
 //! Atomics, `red`, volatile, relaxed, acquiring and releasing accesses are strong: they do not race among themselves on
 //! the same location with the same size, if their scopes include each other. What they order, [`words`] says.
 
+mod abroad;
 mod actor;
 mod bulk;
 mod clock;
 mod cluster;
+mod commons;
 mod copies;
+mod crossing;
 mod fault;
 mod ledger;
 mod mark;
 mod mbarrier;
+mod near_miss;
 mod pages;
 mod product;
 mod proxy;
@@ -54,16 +61,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use actor::Actor;
+pub use actor::Gap;
 pub use bulk::{Bulk, Stretch};
 use clock::bits;
 use cluster::Cluster;
+pub use commons::Commons;
+use commons::Names;
+use crossing::Crossings;
+pub use crossing::{Crossing, Told, Visitor};
 pub use fault::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release};
-pub use ledger::{Crossing, Ledger, Visitor};
+pub use ledger::Ledger;
 use mark::{Access, Sharers};
 use mbarrier::Mbarriers;
+pub use near_miss::NearMiss;
+use near_miss::NearMisses;
 pub use proxy::ProxyFence;
 use proxy::TensorMaps;
 use rows::Rows;
+use scope::Seat;
 pub use scope::{Scope, Semantics};
 use shadow::Shadow;
 pub use summary::{Summary, Unit};
@@ -130,6 +145,8 @@ fn block_of(shared: u64) -> u32 {
 #[derive(Clone)]
 pub struct Detector {
     warps: Vec<Warp>,
+    /// The cluster's place in the grid.
+    number: u32,
     blocks: u32,
     rows: Rows,
     cluster: Cluster,
@@ -137,6 +154,8 @@ pub struct Detector {
     maps: TensorMaps,
     barriers: BTreeMap<u32, Barrier>,
     shadows: [Shadow; 2],
+    /// Who is who in the shadow of global memory.
+    names: Names,
     faults: Vec<Fault>,
     /// Which fault stands for a pair of sites.
     index: BTreeMap<(Class, Space, Site, Site, Option<report::Pair>), usize>,
@@ -144,8 +163,11 @@ pub struct Detector {
     unpublished: Vec<usize>,
     /// Faults about copies that may still be waited for.
     awaited: Vec<report::Awaited>,
-    /// What strong writes have published.
-    words: Words,
+    /// What strong writes have published, by space.
+    words: [Words; 2],
+    near_misses: NearMisses,
+    /// Races with other clusters.
+    crossings: Crossings,
     /// A proxy fence was missing since somebody asked.
     missed_fence: bool,
     /// Looks away: accesses and barriers cost nothing, and nothing is found.
@@ -155,10 +177,17 @@ pub struct Detector {
 impl Detector {
     /// A cluster whose warps have these lanes; the last warp of a block may be partial.
     pub fn new(lanes: &[u32], warps_per_block: u32) -> Detector {
+        Detector::numbered(0, lanes, warps_per_block)
+    }
+
+    /// One of several clusters.
+    pub fn numbered(number: u32, lanes: &[u32], warps_per_block: u32) -> Detector {
         let rows = Rows::new(lanes.len() as u32, warps_per_block);
         let start = Arc::new(View::new(rows.fixed()));
-        let warp = |(mask, index): (&u32, u32)| Warp::new(index, index / warps_per_block, *mask, start.clone());
+        let seat = |index: u32| Seat { cluster: number, block: index / warps_per_block };
+        let warp = |(mask, index): (&u32, u32)| Warp::new(index, seat(index), *mask, start.clone());
         Detector {
+            number,
             warps: lanes.iter().zip(0..).map(warp).collect(),
             blocks: (lanes.len() as u32).div_ceil(warps_per_block),
             rows,
@@ -167,19 +196,22 @@ impl Detector {
             maps: TensorMaps::default(),
             barriers: BTreeMap::new(),
             shadows: Default::default(),
+            names: Names::default(),
             faults: Vec::new(),
             index: BTreeMap::new(),
             unpublished: Vec::new(),
             awaited: Vec::new(),
-            words: Words::default(),
+            words: Default::default(),
+            near_misses: NearMisses::default(),
+            crossings: Crossings::default(),
             missed_fence: false,
             idle: false,
         }
     }
 
     /// The same, but a detector that does not watch finds nothing.
-    pub fn watching(lanes: &[u32], warps_per_block: u32, watches: bool) -> Detector {
-        Detector { idle: !watches, ..Detector::new(lanes, warps_per_block) }
+    pub fn watching(number: u32, lanes: &[u32], warps_per_block: u32, watches: bool) -> Detector {
+        Detector { idle: !watches, ..Detector::numbered(number, lanes, warps_per_block) }
     }
 
     /// The warp, and those of the lanes that have not exited.
@@ -210,7 +242,7 @@ impl Detector {
         let (warp, _) = self.warp(at);
         let (row, time, block) = (warp.lanes_row(), warp.time, warp.block as u8);
         let strong = kind.is_strong().then_some(Sharers { scope, block });
-        let access = Access { row, time, site: site.0, write: kind.writes(), asynchronous: false, strong };
+        let access = Access { strong, ..Access::weak(row, time, site.0, kind.writes()) };
         self.touch(at, access, space, addresses, bytes);
         self.report(at.warp, access, space);
     }
@@ -248,7 +280,7 @@ impl Detector {
         let started = warp.time;
         warp.track_mut(Track::Copies).issue(mask, site, started);
         let (row, time) = (warp.track_row(Track::Copies), warp.track(Track::Copies).batch);
-        let read = Access { row, time, site: site.0, write: false, asynchronous: false, strong: None };
+        let read = Access::weak(row, time, site.0, false);
         (read, Access { write: true, ..read })
     }
 
@@ -333,14 +365,27 @@ impl Detector {
     }
 
     fn touch(&mut self, at: Lanes, access: Access, space: Space, addresses: &[u64; 32], bytes: u32) {
+        let Some((name, access)) = self.named(at.warp, space, access) else { return };
         let warp = &mut self.warps[at.warp as usize];
         warp.touch(at.mask & warp.live);
         let detached = access.row != warp.lanes_row();
+        let members = self.names.in_space(space);
         for group in &warp.groups {
-            let actor = Actor { detached, ..warp.actor(group) };
+            let actor = Actor { detached, name, members, ..warp.actor(group) };
             let touch = Touch { actor: &actor, access, mask: group.mask & at.mask, addresses, bytes };
             touch.apply(&mut self.shadows[space as usize]);
         }
+    }
+
+    /// What the warp's lanes are called in the shadow of a space, and the access by the name of its row.
+    fn named(&mut self, warp: u32, space: Space, access: Access) -> Option<(u32, Access)> {
+        let lanes = self.warps[warp as usize].lanes_row();
+        if space == Space::Shared {
+            return Some((lanes.into(), access));
+        }
+        let own = self.names.of(self.number, lanes, warp)?;
+        let name = self.names.of(self.number, access.row, warp)?;
+        Some((own, Access { name, ..access }))
     }
 }
 
@@ -352,6 +397,9 @@ impl Warp {
             own: &group.own,
             rows: self.lanes_row(),
             block: self.block,
+            cluster: self.cluster,
+            members: None,
+            name: self.lanes_row().into(),
             needed: None,
             detached: false,
             collective: None,

@@ -21,7 +21,7 @@ impl Detector {
         let row = self.rows.products(at.warp);
         let Detector { warps, shadows, .. } = self;
         let warp = &mut warps[at.warp as usize];
-        let access = Access { row, time: warp.products, site: site.0, write: false, asynchronous: true, strong: None };
+        let access = Access { asynchronous: true, ..Access::weak(row, warp.products, site.0, false) };
         warp.touch(at.mask & warp.live);
         let warp = &*warp;
         for group in warp.groups.iter().filter(|group| group.mask & at.mask != 0) {
@@ -57,8 +57,10 @@ impl Detector {
     /// How far the warpgroup that begins with a warp had brought a product.
     pub(super) fn product(&self, item: &Item, first: u32) -> Batch {
         let members = || self.warps[first as usize..].iter().take(4);
-        let of_group = |index: u32| self.rows.products(index) == item.row;
-        let knows = |warp: &super::Warp| warp.groups.iter().any(|group| item.time <= group.view.seen.floor(item.row));
+        let of_group = |index: u32| u32::from(self.rows.products(index)) == item.name;
+        let knows = |warp: &super::Warp| {
+            warp.groups.iter().any(|group| item.time <= group.view.seen.floor(item.name as super::clock::Row))
+        };
         let mut same = members().zip(first..).filter(|(_, index)| of_group(*index)).map(|(warp, _)| warp);
         if same.clone().any(knows) {
             return Batch::Waited { site: None };

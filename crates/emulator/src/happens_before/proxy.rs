@@ -6,7 +6,7 @@
 use super::clock::Clock;
 use super::view::Cover;
 use super::warp::Warp;
-use super::{Detector, Lanes};
+use super::{Detector, Lanes, Site};
 
 /// Bytes of a tensor map.
 pub const DESCRIPTOR: u64 = 128;
@@ -88,7 +88,7 @@ impl Detector {
         }
         let (warp, mask) = self.warp(at);
         let time = warp.time;
-        let told = warp.snapshot(mask, Default::default());
+        let told = warp.snapshot(mask, Default::default(), Site(0));
         let released: Vec<(u32, Clock)> =
             told.iter().map(|part| (part.mask, warp.told(part, part.mask).covered(Cover::TensorMap))).collect();
         warp.time += 1;
@@ -99,7 +99,7 @@ impl Detector {
     }
 
     /// Marks all that these lanes know as fenced. What they do later is not.
-    fn proxy_fence(&mut self, at: Lanes, covers: &[Cover]) {
+    pub(super) fn proxy_fence(&mut self, at: Lanes, covers: &[Cover]) {
         let (warp, mask) = self.warp(at);
         let time = warp.time;
         warp.learn(mask, |view| covers.iter().for_each(|cover| view.fence(*cover)));

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::abroad::Origin;
 use super::actor::Gap;
+use super::clock::Row;
 use super::copies::State;
 use super::fault::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release};
 use super::mark::{Access, Item};
@@ -55,7 +57,7 @@ struct Clash {
 }
 
 fn clashes(hits: &[Hit]) -> Vec<Clash> {
-    let key = |hit: &Hit| (hit.first.row, hit.first.time, hit.first.site, hit.first_lane, hit.second_lane, hit.gap);
+    let key = |hit: &Hit| (hit.first.name, hit.first.time, hit.first.site, hit.first_lane, hit.second_lane, hit.gap);
     let mut sorted = hits.to_vec();
     sorted.sort_by_key(|hit| (key(hit), hit.address, hit.bytes));
     let mut clashes: Vec<Clash> = Vec::new();
@@ -87,8 +89,13 @@ impl Detector {
     }
 
     fn add(&mut self, warp: u32, access: Access, space: Space, clash: &Clash) {
+        let origin = self.origin(space, clash.hit.first.name);
+        if origin.abroad.is_some() {
+            return self.cross(warp, &access, &clash.hit, (clash.address, clash.bytes));
+        }
+        let item = Item { name: origin.row.into(), ..clash.hit.first };
         let second = self.second_party(warp, clash.hit.second_lane, &access);
-        let (first, since) = self.first_party(&clash.hit.first, clash.hit.first_lane, &second);
+        let (first, since) = self.first_party(&item, clash.hit.first_lane, &second);
         let class = Fault::classify(&first, &second, clash.hit.gap);
         self.missed_fence |= class == Class::Proxy;
         let next = self.faults.len();
@@ -117,10 +124,18 @@ impl Detector {
         in_flight.then_some(Pair { first: first.warp, batch, second: second.warp })
     }
 
-    /// The earlier party, and since when its warp's releases carry it.
+    /// Whose mark it is, seen from here.
+    pub(super) fn origin(&self, space: Space, name: u32) -> Origin {
+        match space {
+            Space::Shared => Origin::home(name as Row),
+            Space::Global => self.names.member(name).seen_from(self.number),
+        }
+    }
+
+    /// The earlier party of this cluster, named by its row, and since when its warp's releases carry it.
     fn first_party(&self, item: &Item, lane: u8, second: &Party) -> (Party, Result<u32, Published>) {
         let in_flight = Err(Published::InFlight);
-        let (warp, agent, since) = match self.rows.channel(item.row) {
+        let (warp, agent, since) = match self.rows.channel(item.name as Row) {
             Channel::Lanes(warp) => (warp, Agent::Thread, Ok(item.time)),
             Channel::Track(warp, track) => {
                 let (batch, since) = self.batch(warp, track, item, lane, second);
@@ -160,7 +175,7 @@ impl Detector {
 
     /// Does the party know that the copy was started? One that is too old to be remembered counts as known.
     pub(super) fn knows_start(&self, copy: &Item, lane: u8, party: &Party) -> bool {
-        let Channel::Track(index, track) = self.rows.channel(copy.row) else { return true };
+        let Channel::Track(index, track) = self.rows.channel(copy.name as Row) else { return true };
         let warp = &self.warps[index as usize];
         let start = warp.track(track).start(lane, copy.time, Site(copy.site));
         start.is_none_or(|time| self.warps[party.warp as usize].knows(party.lane, warp.lanes_row(), lane, time))

@@ -1,24 +1,44 @@
 //! What an instruction orders, for whom, and what is offered to those who come later.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::view::View;
 
-/// The threads that an operation synchronises with. PTX ISA, "Scope". The detector sees one cluster, in which all scopes
-/// but the narrowest are the same.
+/// The threads that an operation synchronises with. PTX ISA, "Scope". One launch is seen, on one device, in which the two
+/// widest scopes are the same.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Scope {
     /// The thread's own block.
     Cta,
-    /// `.cluster`, `.gpu`, `.sys`: at least the cluster.
-    #[default]
     Cluster,
+    /// `.gpu`, `.sys`.
+    #[default]
+    Gpu,
+}
+
+/// Where a thread sits: its cluster in the grid, and its block in the cluster.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Seat {
+    pub cluster: u32,
+    pub block: u32,
+}
+
+impl Seat {
+    /// A block of the cluster that is spoken of.
+    pub fn here(block: u32) -> Seat {
+        Seat { cluster: 0, block }
+    }
 }
 
 impl Scope {
     /// Does the scope, taken at one block, include the threads of another?
-    pub(super) fn includes(self, from: u32, to: u32) -> bool {
-        self == Scope::Cluster || from == to
+    pub(super) fn includes(self, from: Seat, to: Seat) -> bool {
+        match self {
+            Scope::Cta => from == to,
+            Scope::Cluster => from.cluster == to.cluster,
+            Scope::Gpu => true,
+        }
     }
 }
 
@@ -31,12 +51,14 @@ pub struct Semantics {
     pub acquire: bool,
     /// `red`: nobody learns what it read.
     pub blind: bool,
+    /// `fence.sc`, `membar`.
+    pub sequential: bool,
     pub scope: Scope,
 }
 
 impl Semantics {
     pub const fn relaxed(scope: Scope) -> Semantics {
-        Semantics { release: false, acquire: false, blind: false, scope }
+        Semantics { release: false, acquire: false, blind: false, sequential: false, scope }
     }
 
     pub const fn release(scope: Scope) -> Semantics {
@@ -54,15 +76,23 @@ pub struct Offer {
     pub view: Arc<View>,
     /// None: nothing that synchronises, so that it only explains.
     pub scope: Option<Scope>,
-    /// The block of those who released it.
-    pub block: u32,
+    /// Where those sit who released it.
+    pub seat: Seat,
 }
 
 impl Offer {
-    /// Does it synchronise with an operation of this scope in this block? Each scope must include the other side.
-    pub fn reaches(&self, block: u32, scope: Scope) -> bool {
-        let includes = |own: Scope| own.includes(self.block, block) && scope.includes(block, self.block);
+    /// Does it synchronise with an operation of this scope at this seat? Each scope must include the other side.
+    pub fn reaches(&self, seat: Seat, scope: Scope) -> bool {
+        let includes = |own: Scope| own.includes(self.seat, seat) && scope.includes(seat, self.seat);
         self.scope.is_some_and(includes)
+    }
+
+    /// What it tells those of a cluster.
+    pub fn told_in(&self, cluster: u32) -> Cow<'_, View> {
+        match self.seat.cluster == cluster {
+            true => Cow::Borrowed(&self.view),
+            false => Cow::Owned(self.view.carried(self.seat.cluster, cluster)),
+        }
     }
 
     /// What is left of it behind an operation that does not synchronise with it.
@@ -72,7 +102,7 @@ impl Offer {
 
     /// Offers that reach the same readers become one.
     pub fn gather(into: &mut Vec<Offer>, new: Offer) {
-        match into.iter_mut().find(|old| (old.scope, old.block) == (new.scope, new.block)) {
+        match into.iter_mut().find(|old| (old.scope, old.seat) == (new.scope, new.seat)) {
             Some(old) if Arc::ptr_eq(&old.view, &new.view) => {}
             Some(old) => Arc::make_mut(&mut old.view).join(&new.view),
             None => into.push(new),

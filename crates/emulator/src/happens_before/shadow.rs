@@ -78,6 +78,19 @@ pub enum Remembered<'a> {
     Items(&'a [Item]),
 }
 
+impl Remembered<'_> {
+    /// The same, exactly, for the first word.
+    pub fn items(&self) -> Vec<Item> {
+        match self {
+            Remembered::Items(items) => items.to_vec(),
+            Remembered::Marks { write, read, .. } => {
+                let [write, read] = [write, read].map(|mark| mark.at_word(0));
+                write.items(true).chain(read.items(false)).collect()
+            }
+        }
+    }
+}
+
 impl Shadow {
     /// All that is remembered, in the order of addresses.
     pub fn visit(&self, mut tell: impl FnMut(u64, Remembered)) {
@@ -361,7 +374,9 @@ impl List {
 
 /// How two accesses to the same bytes race, if they do.
 fn clash(actor: &Actor, item: &Item, new: &Item) -> Option<(u8, u8, Gap)> {
-    let conflict = item.bytes & new.bytes != 0 && (item.write || new.write) && !item.morally_strong_with(new);
+    let conflict = item.bytes & new.bytes != 0
+        && (item.write || new.write)
+        && !item.morally_strong_with(new, actor.is_at_home(item.name));
     if conflict { actor.unordered(item, new.mask) } else { None }
 }
 
@@ -369,7 +384,7 @@ fn clash(actor: &Actor, item: &Item, new: &Item) -> Option<(u8, u8, Gap)> {
 /// A strong write does not stand for a weak one, which races with strong accesses that the strong write does not.
 /// Returns what is left of the bytes that both touched, if those and the others no longer have the same lanes.
 fn forget(actor: &Actor, item: &mut Item, new: &Item) -> Option<Item> {
-    let same_class = (item.strong, item.asynchronous) == (new.strong, new.asynchronous);
+    let same_class = (item.strong, item.asynchronous) == (new.strong, new.asynchronous) && actor.is_at_home(item.name);
     let stands_for = (new.write || !item.write) && (new.strong.is_none() || same_class);
     if !stands_for {
         return None;

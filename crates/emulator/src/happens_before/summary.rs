@@ -1,5 +1,6 @@
 //! What a cluster did to global memory, in the end: for every byte one who wrote it and one who read it.
 
+use super::clock::Row;
 use super::mark::{Item, Mark};
 use super::rows::Channel;
 use super::shadow::Remembered;
@@ -114,7 +115,7 @@ impl Detector {
             return;
         }
         let (lane, each) = mark.pattern().first_lane();
-        let (warp, unit) = self.issuer(mark.row(), mark.time, lane, Site(mark.site));
+        let (warp, unit) = self.issuer(self.names.member(mark.name()).row, mark.time, lane, Site(mark.site));
         let each = each.min(bytes as u32);
         into.push(Touched { start, bytes: bytes as u32, each, skipped: 0, site: Site(mark.site), warp, lane, unit });
     }
@@ -124,14 +125,15 @@ impl Detector {
             let touches = |item: &&Item| item.write == write && item.bytes >> byte & 1 == 1;
             if let Some(item) = items.iter().find(touches) {
                 let lane = item.mask.trailing_zeros() as u8;
-                let (warp, unit) = self.issuer(item.row, item.time, lane, Site(item.site));
+                let (warp, unit) = self.issuer(self.names.member(item.name).row, item.time, lane, Site(item.site));
                 let (start, site) = (word + byte, Site(item.site));
                 into.push(Touched { start, bytes: 1, each: 1, skipped: 0, site, warp, lane, unit });
             }
         }
     }
 
-    fn issuer(&self, row: super::clock::Row, time: u32, lane: u8, site: Site) -> (u32, Unit) {
+    /// The warp that a row belongs to, and the unit.
+    pub(super) fn issuer(&self, row: Row, time: u32, lane: u8, site: Site) -> (u32, Unit) {
         match self.rows.channel(row) {
             Channel::Lanes(warp) | Channel::Products(warp) => (warp, Unit::Thread),
             Channel::Track(warp, Track::Copies) => (warp, Unit::Copy),

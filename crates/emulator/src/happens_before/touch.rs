@@ -100,14 +100,14 @@ impl Touch<'_> {
 
 /// Cuts bytes that one access touches into words; the lanes are left to the caller.
 fn pieces(access: &Access, start: u64, bytes: u64, mut piece: impl FnMut(u64, Item)) {
-    let Access { row, time, site, write, asynchronous, strong } = *access;
+    let Access { name, time, site, write, asynchronous, strong, .. } = *access;
     let end = start + bytes;
     for word in start / 4..end.div_ceil(4) {
         let (from, to) = (start.max(word * 4) - word * 4, end.min(word * 4 + 4) - word * 4);
         let location = |sharers| Strong { sharers, offset: start.wrapping_sub(word * 4) as i8, size: bytes as u8 };
         let strong = strong.map(location);
         let bytes = ((1u32 << to) - (1 << from)) as u8;
-        piece(word, Item { time, site, row, mask: 0, bytes, write, asynchronous, strong });
+        piece(word, Item { time, site, name, mask: 0, bytes, write, asynchronous, strong });
     }
 }
 

@@ -1,5 +1,6 @@
 //! What lanes know: which accesses they follow, and which of those a proxy fence has made fit for asynchronous units.
 
+use super::abroad::Origin;
 use super::clock::{Clock, Row};
 
 /// Rows of a warp: its lanes, their `cp.async` copies, and the reads and the writes of their bulk stores.
@@ -19,10 +20,12 @@ pub enum Cover {
     Global,
     /// Writes that were released to the tensormap proxy.
     TensorMap,
+    /// What came before a `fence.sc`. It travels further than order does: see `words`.
+    Sequential,
 }
 
 /// How many kinds of covers there are.
-const COVERS: usize = 4;
+const COVERS: usize = 5;
 
 impl Cover {
     fn index(self) -> usize {
@@ -31,6 +34,7 @@ impl Cover {
             Cover::Cluster(_) => 1,
             Cover::Global => 2,
             Cover::TensorMap => 3,
+            Cover::Sequential => 4,
         }
     }
 
@@ -94,14 +98,38 @@ impl View {
     }
 
     /// The lanes of `mask` whose operations up to `time` have not all passed a fence that serves `needed`.
-    pub fn unfenced(&self, needed: Cover, row: Row, time: u32, mask: u32) -> u32 {
+    pub fn unfenced(&self, needed: Cover, origin: Origin, time: u32, mask: u32) -> u32 {
         let serving = self.fenced.iter().filter(|(cover, _)| cover.serves(needed));
-        serving.fold(mask, |left, (_, clock)| clock.unknown(row, time, left))
+        serving.fold(mask, |left, (_, clock)| clock.unknown_at(origin, time, left))
+    }
+
+    /// What a cluster knows as another one learns it. Fences of one block's shared memory mean nothing there.
+    pub fn carried(&self, from: u32, to: u32) -> View {
+        let everywhere = self.fenced.iter().filter(|(cover, _)| !matches!(cover, Cover::Cluster(_)));
+        View {
+            seen: self.seen.carried(from, to),
+            fenced: everywhere.map(|(cover, clock)| (*cover, clock.carried(from, to))).collect(),
+            loose: self.loose.carried(from, to),
+        }
     }
 
     /// What passed a fence with exactly this cover.
     pub fn covered(&self, cover: Cover) -> Clock {
         self.fenced.iter().find(|(known, _)| *known == cover).map(|(_, clock)| clock.clone()).unwrap_or_default()
+    }
+
+    /// A `fence.sc` follows those that are known to have come before it.
+    pub fn follow_sequential(&mut self) {
+        let before = self.covered(Cover::Sequential);
+        if !before.is_empty() {
+            self.seen.join(&before);
+        }
+    }
+
+    /// Tells of earlier `fence.sc` and of nothing else.
+    pub fn only_sequential(&self) -> Option<View> {
+        let clock = self.covered(Cover::Sequential);
+        (!clock.is_empty()).then(|| View { fenced: vec![(Cover::Sequential, clock)], ..View::default() })
     }
 
     /// A view with the same order, for which only `clock` has passed a fence with this cover.
@@ -118,10 +146,19 @@ impl View {
         if !own.has_fenced {
             return;
         }
-        for cover in [Cover::Shared, Cover::Cluster(block), Cover::Global, Cover::TensorMap] {
-            for (row, time) in own.fenced[cover.index()].iter().enumerate().filter(|(_, time)| **time != 0) {
-                self.cover(cover).raise(first_row + row as Row, mask, *time);
-            }
+        for cover in [Cover::Shared, Cover::Cluster(block), Cover::Global, Cover::TensorMap, Cover::Sequential] {
+            self.write_out_cover(cover, first_row, mask, own);
+        }
+    }
+
+    /// Writes out what lanes did before their own `fence.sc`.
+    pub fn write_out_sequential(&mut self, first_row: Row, mask: u32, own: &Own) {
+        self.write_out_cover(Cover::Sequential, first_row, mask, own);
+    }
+
+    fn write_out_cover(&mut self, cover: Cover, first_row: Row, mask: u32, own: &Own) {
+        for (row, time) in own.fenced[cover.index()].iter().enumerate().filter(|(_, time)| **time != 0) {
+            self.cover(cover).raise(first_row + row as Row, mask, *time);
         }
     }
 }

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::Site;
+use super::abroad::Origin;
 use super::clock::Row;
 use super::copies::{Copies, Waited};
-use super::scope::{Offer, Scope};
+use super::scope::{Offer, Scope, Seat};
 use super::view::{COPIES, Own, ROWS, STORE_READS, STORE_WRITES, View};
 use super::words::Place;
 
@@ -79,6 +80,7 @@ impl Track {
 #[derive(Clone)]
 pub struct Warp {
     index: u32,
+    pub cluster: u32,
     /// The block of the cluster that it belongs to.
     pub block: u32,
     pub time: u32,
@@ -95,6 +97,8 @@ pub struct Warp {
     pub fences: Vec<Fence>,
     /// What lanes have read of others' releases, by lane and place, and not taken yet.
     pub pending: BTreeMap<(u8, Place), Vec<Offer>>,
+    /// What lanes have read last of each place, by the version of what was published there, and with which scope.
+    pub heard: BTreeMap<(u8, Place), (u64, Scope)>,
 }
 
 /// What lanes had done, and knew, at a fence.
@@ -102,16 +106,18 @@ pub struct Warp {
 pub struct Fence {
     pub mask: u32,
     pub scope: Scope,
+    pub site: Site,
     pub view: Arc<View>,
     pub time: u32,
     pub own: Own,
 }
 
 impl Warp {
-    pub fn new(index: u32, block: u32, live: u32, start: Arc<View>) -> Warp {
+    pub fn new(index: u32, seat: Seat, live: u32, start: Arc<View>) -> Warp {
         Warp {
             index,
-            block,
+            cluster: seat.cluster,
+            block: seat.block,
             time: 1,
             live,
             touched: 0,
@@ -121,7 +127,12 @@ impl Warp {
             products: 1,
             fences: Vec::new(),
             pending: BTreeMap::new(),
+            heard: BTreeMap::new(),
         }
+    }
+
+    pub fn seat(&self) -> Seat {
+        Seat { cluster: self.cluster, block: self.block }
     }
 
     /// The row of the warp's lanes, the first of its rows.
@@ -239,8 +250,13 @@ impl Warp {
 
     /// Does a lane know what a lane of `row`, the row of a warp's lanes, did up to `time`?
     pub fn knows(&self, lane: u8, row: Row, other: u8, time: u32) -> bool {
-        let own = row == self.lanes_row() && lane == other;
-        own || self.group(lane).is_some_and(|group| group.view.seen.unknown(row, time, 1 << other) == 0)
+        self.knows_of(lane, Origin::home(row), other, time)
+    }
+
+    /// The same for a row of any cluster.
+    pub fn knows_of(&self, lane: u8, origin: Origin, other: u8, time: u32) -> bool {
+        let own = origin == Origin::home(self.lanes_row()) && lane == other;
+        own || self.group(lane).is_some_and(|group| group.view.seen.unknown_at(origin, time, 1 << other) == 0)
     }
 
     /// The group of a lane, unless the lane has exited.

@@ -4,13 +4,15 @@ use super::LaunchShape;
 use crate::checks::race_global::{self, Scene};
 use crate::checks::uninitialised_memory::{self, Suspect};
 use crate::finding::Findings;
-use crate::happens_before::{Ledger, Summary};
+use crate::happens_before::{Crossing, Ledger, Summary};
 use crate::memory::GlobalMemory;
 
 /// What one cluster leaves.
 pub struct Left {
     /// What it did to global memory.
     pub touched: Summary,
+    /// Its races with those that ran before, and what it read with `.nc` of what it wrote.
+    pub crossings: Vec<Crossing>,
     pub suspects: Vec<Suspect>,
 }
 
@@ -18,6 +20,7 @@ pub struct Left {
 #[derive(Default)]
 pub struct Gathered {
     ledger: Ledger,
+    crossings: Vec<Crossing>,
     suspects: Vec<Suspect>,
 }
 
@@ -28,14 +31,20 @@ impl Gathered {
         self.add(left);
     }
 
+    /// What was found when all had run.
+    pub fn note(&mut self, crossings: Vec<Crossing>) {
+        self.crossings.extend(crossings);
+    }
+
     pub fn add(&mut self, left: Left) {
+        self.crossings.extend(left.crossings);
         self.suspects.extend(left.suspects);
     }
 
     /// Races between clusters, and reads of unwritten bytes that are none.
     pub fn report(self, shape: &LaunchShape, global: &GlobalMemory, findings: &mut Findings) {
         let scene = Scene { shape, global };
-        let crossings = self.ledger.into_crossings();
+        let crossings: Vec<Crossing> = self.ledger.into_crossings().into_iter().chain(self.crossings).collect();
         for crossing in &crossings {
             let report = race_global::report(&scene, findings, crossing);
             findings.add(report);

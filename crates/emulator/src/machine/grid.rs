@@ -7,7 +7,7 @@ use crate::async_engines::{Copies, Products};
 use crate::checks;
 use crate::checks::nan_birth::{Births, Floats};
 use crate::finding::Findings;
-use crate::happens_before::Detector;
+use crate::happens_before::{Commons, Detector};
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::operand_sets::Census;
 use crate::scheduler::{Adversary, Rounds};
@@ -73,7 +73,16 @@ impl Grid<'_> {
         let mut gathered = Gathered::default();
         let executed = match self.program.isolated {
             true => self.run_apart(global, findings, &mut gathered, timeline),
-            false => self.run_in_turns(global, findings, &mut gathered, timeline),
+            false => {
+                let mut commons = Commons::default();
+                let executed = self.run_in_turns(global, findings, (&mut gathered, &mut commons), timeline);
+                // Nobody's turn: whoever asks sees all clusters alike.
+                let masks = self.shape.masks(self.shape.blocks());
+                let mut nobody = Detector::numbered(u32::MAX, &masks, self.shape.warps_per_block());
+                nobody.exchange(&mut commons);
+                gathered.note(nobody.read_only_crossings(&self.program.read_only));
+                executed
+            }
         };
         gathered.report(self.shape, global, findings);
         executed
@@ -137,7 +146,7 @@ impl Grid<'_> {
         &self,
         global: &mut GlobalMemory,
         findings: &mut Findings,
-        gathered: &mut Gathered,
+        (gathered, commons): (&mut Gathered, &mut Commons),
         mut timeline: Option<&mut Timeline>,
     ) -> u64 {
         let whole = self.options.instruction_budget;
@@ -160,7 +169,9 @@ impl Grid<'_> {
             while let Some(mut cluster) = round.next() {
                 cluster.global = std::mem::take(global);
                 let turn = if alone { left } else { TURN.min(left) };
+                cluster.detector.exchange(commons);
                 let (executed, goes_on) = cluster.advance(self.program, turn, left, whole);
+                cluster.detector.exchange(commons);
                 left -= executed;
                 if goes_on {
                     *global = std::mem::take(&mut cluster.global);
@@ -211,7 +222,12 @@ impl Grid<'_> {
             global,
             warps: warps(&masks, self.program),
             copies: Copies::new(masks.len()),
-            detector: Detector::watching(&masks, (masks.len() / blocks.len()) as u32, self.options.checks),
+            detector: Detector::watching(
+                number as u32,
+                &masks,
+                (masks.len() / blocks.len()) as u32,
+                self.options.checks,
+            ),
             blocks,
             cluster_barrier: Default::default(),
             mbarriers: BTreeMap::new(),
@@ -250,7 +266,10 @@ impl Grid<'_> {
         cluster.trace_end();
         let indices = cluster.blocks.iter().map(|block| block.index).collect();
         let trace = cluster.trace.map(|trace| (trace, indices));
-        let left = Left { touched: cluster.detector.summary(), suspects };
+        let mut crossings = cluster.detector.take_crossings();
+        crossings.extend(cluster.detector.read_only_crossings(&self.program.read_only));
+        let touched = cluster.detector.summary();
+        let left = Left { touched, crossings, suspects };
         let Cluster { global, findings, stopped, .. } = cluster;
         Ended { global, findings, executed, stopped, left, trace }
     }
@@ -286,6 +305,11 @@ impl LaunchShape {
             let inside = self::place(rank.into(), [cluster[0].into(), cluster[1].into()]);
             [0, 1, 2].map(|axis| place[axis] * cluster[axis] + inside[axis])
         })
+    }
+
+    /// Blocks of a cluster.
+    fn blocks(&self) -> usize {
+        self.cluster.iter().product::<u32>() as usize
     }
 
     pub fn warps_per_block(&self) -> u32 {

@@ -23,6 +23,8 @@ pub struct Program {
     pub units: Vec<Unit>,
     /// Clusters can tell each other nothing.
     pub isolated: bool,
+    /// Steps that load through a path which nothing keeps up to date (`ld.global.nc`), in their order.
+    pub read_only: Vec<u32>,
     /// Registers of all functions together, and constants.
     pub layout: Arc<Layout>,
     /// What whole-warp kernels do of the steps.
@@ -74,6 +76,13 @@ pub struct Unsupported {
     pub statement: ptx::StatementId,
 }
 
+/// The loads with `.nc`.
+fn read_only(module: &Module, units: &[Unit]) -> Vec<u32> {
+    let steps = units.iter().flat_map(|unit| module.functions[unit.function].body.iter().zip(unit.base..));
+    let is_read_only = |statement: &Statement| matches!(statement, Statement::Instruction(one) if one.has("nc"));
+    steps.filter(|(statement, _)| is_read_only(statement)).map(|(_, step)| step).collect()
+}
+
 impl Program {
     pub fn decode(
         module: &Module,
@@ -88,7 +97,9 @@ impl Program {
         functions.flat_map(|function| &function.registers).for_each(|register| layout.push(register.ty));
         let statements = units.iter().flat_map(|unit| &module.functions[unit.function].body);
         let isolated = is_isolated(statements);
-        let mut program = Program { steps: vec![], layout: Arc::default(), code: Code::default(), isolated, units };
+        let read_only = read_only(module, &units);
+        let (layout_of_all, code) = (Arc::default(), Code::default());
+        let mut program = Program { steps: vec![], layout: layout_of_all, code, isolated, read_only, units };
         for decoder in decoders(&program.units, module, shared, variables) {
             // A function called from itself keeps registers for each call; those of the entry are enough.
             let (function, is_entry) = (decoder.function, decoder.unit.base == 0);

@@ -11,7 +11,7 @@ use program::Program;
 pub struct Dice(u64);
 
 impl Dice {
-    fn new(seed: u64) -> Dice {
+    pub fn new(seed: u64) -> Dice {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         (0..5).for_each(|_| {
             dice.roll(2);

@@ -2,6 +2,7 @@
 
 mod clusters;
 mod differential;
+mod grids;
 mod litmus;
 mod machine;
 mod oracle;
@@ -113,8 +114,9 @@ impl Duel {
 
     /// Does the oracle's race say what the detector found?
     fn is_truth(&self, event: &Event, site: Site, hit: &Hit, race: &Race) -> bool {
-        let (item, past) = (&hit.first, &race.first);
-        let (warp, unit) = match self.detector.rows.channel(item.row) {
+        let row = self.detector.origin(race.space, hit.first.name).row;
+        let (item, past) = (&super::mark::Item { name: row.into(), ..hit.first }, &race.first);
+        let (warp, unit) = match self.detector.rows.channel(row) {
             Channel::Lanes(warp) => (warp, Unit::Thread),
             Channel::Track(warp, Track::Copies) => (warp, Unit::Copy),
             Channel::Track(warp, _) => (warp, Unit::Store),

@@ -116,7 +116,7 @@ impl Program {
             [Kind::Read, Kind::Read, Kind::Write]
         };
         let kind = self.dice.pick(&kinds);
-        let Semantics { release, acquire, blind, scope } = self.semantics();
+        let Semantics { release, acquire, blind, scope, .. } = self.semantics();
         // Loads do not release, stores do not acquire, and only `red` is blind.
         let semantics = Semantics {
             release: release && matches!(kind, Kind::Atomic | Kind::StrongWrite),
@@ -165,7 +165,7 @@ impl Program {
 
     fn semantics(&mut self) -> Semantics {
         let [release, acquire, blind] = [2, 2, 6].map(|sides| self.dice.roll(sides) == 0);
-        Semantics { release, acquire, blind, scope: self.dice.pick(&[Scope::Cta, Scope::Cluster]) }
+        Semantics { release, acquire, blind, sequential: false, scope: self.dice.pick(&[Scope::Cta, Scope::Cluster]) }
     }
 
     fn copy(&mut self, at: Lanes) -> Event {

@@ -46,7 +46,7 @@ pub struct Release {
 
 impl Release {
     pub fn reaches(&self, block: u32, scope: Scope) -> bool {
-        let wide = |scope: Scope| scope == Scope::Cluster || self.block == block;
+        let wide = |scope: Scope| scope != Scope::Cta || self.block == block;
         self.scope.is_some_and(wide) && wide(scope)
     }
 

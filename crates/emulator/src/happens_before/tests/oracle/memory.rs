@@ -105,7 +105,7 @@ impl Oracle {
     ) {
         let (block, scope) = (self.block(warp), semantics.scope);
         let same = self.words.get(&place).filter(|word| word.0 == bytes).cloned();
-        let wide = |scope: Scope, other: u32| scope == Scope::Cluster || other == block;
+        let wide = |scope: Scope, other: u32| scope != Scope::Cta || other == block;
         let linked = same.as_ref().is_some_and(|word| wide(word.2, word.1) && wide(scope, word.1));
         let chain = same.map(|word| word.3).unwrap_or_default();
         let chain = chain.into_iter().map(|release| if linked { release } else { release.broken() });
@@ -173,7 +173,7 @@ impl Oracle {
     fn gap(&self, first: &Past, now: &Past, space: Space, byte: u64) -> Option<Gap> {
         if let (Some(one), Some(two)) = (first.strong, now.strong)
             && (one.0, one.1, first.asynchronous) == (two.0, two.1, now.asynchronous)
-            && [one.2, two.2].iter().all(|scope| *scope == Scope::Cluster || one.3 == two.3)
+            && [one.2, two.2].iter().all(|scope| *scope != Scope::Cta || one.3 == two.3)
         {
             return None;
         }

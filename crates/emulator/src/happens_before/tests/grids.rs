@@ -1,0 +1,267 @@
+//! Clusters that meet in global memory: litmus programs, and random ones against the definition. Each cluster is one block,
+//! to the definition a block like any other.
+
+use std::collections::BTreeMap;
+
+use super::differential::Dice;
+use super::oracle::Oracle;
+use super::{Event, Faulty, worst};
+use crate::happens_before::actor::Gap;
+use crate::happens_before::{Bulk, Commons, Detector, Kind, Lanes, ProxyFence, Scope, Semantics, Site, Space, Told};
+
+const CLUSTERS: u32 = 3;
+/// Warps of a cluster.
+const WARPS: u32 = 2;
+/// Lanes of a warp.
+const LIVE: u32 = 3;
+const FLAG: u64 = 0x100;
+
+/// Detectors that take turns, and the definition.
+#[derive(Clone)]
+struct Grid {
+    detectors: Vec<Detector>,
+    commons: Commons,
+    oracle: Oracle,
+}
+
+impl Grid {
+    fn new() -> Grid {
+        let detector = |number| Detector::numbered(number, &[LIVE; WARPS as usize], WARPS);
+        let oracle = Oracle::new(&[LIVE; (CLUSTERS * WARPS) as usize], WARPS);
+        Grid { detectors: (0..CLUSTERS).map(detector).collect(), commons: Commons::default(), oracle }
+    }
+
+    /// Executes an event on both; returns the faulty bytes, or how they disagree.
+    fn step(&mut self, event: &Event, site: Site) -> Result<Faulty, String> {
+        let races = self.oracle.step(event, site);
+        let mut expected = Faulty::new();
+        races.iter().for_each(|race| worst(&mut expected, (race.space, race.byte), race.gap));
+        let found = self.run(event, site);
+        let gaps: Faulty = found.iter().map(|(place, (gap, _))| (*place, *gap)).collect();
+        if event.accessing().is_none() {
+            return Ok(expected);
+        }
+        if gaps != expected {
+            return Err(format!("found {gaps:?}, expected {expected:?}"));
+        }
+        let known = |(place, (gap, first)): (&(Space, u64), &(Gap, u32))| {
+            let same = |race: &&super::Race| (race.space, race.byte) == *place && race.gap == *gap;
+            races.iter().filter(same).any(|race| race.first.site.0 == *first)
+        };
+        if found.iter().all(known) { Ok(expected) } else { Err(format!("no such race as {found:?}")) }
+    }
+
+    /// The worst that the detector finds at each byte, and the site of the first party.
+    fn run(&mut self, event: &Event, site: Site) -> BTreeMap<(Space, u64), (Gap, u32)> {
+        let home = |at: &Lanes| ((at.warp / WARPS) as usize, Lanes { warp: at.warp % WARPS, mask: at.mask });
+        let (cluster, at) = match event {
+            Event::Access { at, .. } | Event::Fence(at, _) | Event::ProxyFence(at, _) | Event::WarpSync(at) => home(at),
+            Event::Arrive { at, .. } | Event::Store { at, .. } | Event::BulkCommit(at) => home(at),
+            Event::BulkWait { at, .. } => home(at),
+            Event::Complete { waiters, .. } => home(&waiters[0]),
+            event => unreachable!("{event:?}"),
+        };
+        let detector = &mut self.detectors[cluster];
+        detector.exchange(&mut self.commons);
+        match event {
+            Event::Access { kind, semantics, space, addresses, bytes, .. } => {
+                detector.ordered_access(at, site, (*kind, *semantics), *space, addresses, *bytes);
+            }
+            Event::Fence(_, semantics) => detector.fence(at, site, *semantics),
+            Event::ProxyFence(_, which) => detector.fence_proxy_async(at, *which),
+            Event::WarpSync(_) => detector.warp_sync(at, site),
+            Event::Arrive { id, .. } => detector.barrier_arrive(at, site, *id),
+            Event::Complete { id, waiters } => {
+                let waiters: Vec<Lanes> = waiters.iter().map(|at| home(at).1).collect();
+                detector.barrier_complete(*id, &waiters);
+            }
+            Event::Store { reads, writes, element, .. } => {
+                detector.bulk_store(at, site, &Bulk { reads, writes, map: None, element: *element });
+            }
+            Event::BulkCommit(_) => detector.bulk_commit(at),
+            Event::BulkWait { pending, read, .. } => detector.bulk_wait(at, site, *pending, *read),
+            event => unreachable!("{event:?}"),
+        }
+        let mut found = BTreeMap::new();
+        for hit in &detector.shadows[Space::Global as usize].hits {
+            for byte in (0..4).filter(|byte| hit.bytes >> byte & 1 == 1).map(|byte| hit.address + byte) {
+                let known = found.entry((Space::Global, byte)).or_insert((hit.gap, hit.first.site));
+                *known = (*known).max((hit.gap, hit.first.site));
+            }
+        }
+        detector.exchange(&mut self.commons);
+        found
+    }
+}
+
+fn access(at: Lanes, kind: Kind, semantics: Semantics, start: u64, bytes: u32) -> Event {
+    let addresses = std::array::from_fn(|lane| start + lane as u64 * u64::from(bytes));
+    Event::Access { at, kind, semantics, space: Space::Global, addresses: Box::new(addresses), bytes }
+}
+
+fn thread(warp: u32) -> Lanes {
+    Lanes { warp, mask: 1 }
+}
+
+fn weak(warp: u32, kind: Kind) -> Event {
+    access(thread(warp), kind, Semantics::default(), 0, 4)
+}
+
+fn flag(warp: u32, kind: Kind, semantics: Semantics) -> Event {
+    access(thread(warp), kind, semantics, FLAG, 4)
+}
+
+/// What lies between the last access and those before it.
+fn judged(events: &[Event]) -> Option<Gap> {
+    let mut grid = Grid::new();
+    let faults = events.iter().zip(0..).map(|(event, site)| grid.step(event, Site(site)).expect("they agree"));
+    faults.last().and_then(|faulty| faulty.values().max().copied())
+}
+
+/// The same where the definition does not know the rule.
+fn found(events: &[Event]) -> Option<Gap> {
+    let mut grid = Grid::new();
+    let faults = events.iter().zip(0..).map(|(event, site)| grid.run(event, Site(site)));
+    faults.last().and_then(|faulty| faulty.values().map(|(gap, _)| *gap).max())
+}
+
+const GPU: Scope = Scope::Gpu;
+
+#[test]
+fn a_flag_of_the_grid_needs_a_release_an_acquire_and_wide_scopes() {
+    let pass = |release: Semantics, acquire: Semantics| {
+        let told = [flag(0, Kind::StrongWrite, release), flag(2, Kind::StrongRead, acquire)];
+        judged(&[vec![weak(0, Kind::Write)], told.to_vec(), vec![weak(2, Kind::Read)]].concat())
+    };
+    assert_eq!(pass(Semantics::release(GPU), Semantics::acquire(GPU)), None);
+    assert_eq!(pass(Semantics::relaxed(GPU), Semantics::acquire(GPU)), Some(Gap::Order));
+    assert_eq!(pass(Semantics::release(GPU), Semantics::relaxed(GPU)), Some(Gap::Reach));
+    assert_eq!(pass(Semantics::release(Scope::Cta), Semantics::acquire(GPU)), Some(Gap::Reach));
+    assert_eq!(pass(Semantics::release(GPU), Semantics::acquire(Scope::Cta)), Some(Gap::Reach));
+}
+
+#[test]
+fn order_composes_through_a_third_cluster_and_back() {
+    let pass = |from: u32, to: u32, place: u64| {
+        let word = |warp, kind, semantics| access(thread(warp), kind, semantics, FLAG + place, 4);
+        [word(from, Kind::StrongWrite, Semantics::release(GPU)), word(to, Kind::StrongRead, Semantics::acquire(GPU))]
+    };
+    let round = [&[weak(0, Kind::Write)][..], &pass(0, 2, 0), &pass(2, 4, 4), &pass(4, 1, 8)].concat();
+    assert_eq!(judged(&[round.clone(), vec![weak(1, Kind::Write)]].concat()), None, "back to the other warp");
+    assert_eq!(judged(&[round, vec![weak(5, Kind::Read)]].concat()), Some(Gap::Order), "a warp that was not told");
+}
+
+#[test]
+fn atomics_of_two_clusters_are_strong_to_each_other_with_wide_scopes_only() {
+    let both = |scope| {
+        judged(&[0, 2].map(|warp| flag(warp, Kind::Atomic, Semantics { blind: true, ..Semantics::relaxed(scope) })))
+    };
+    assert_eq!((both(GPU), both(Scope::Cluster), both(Scope::Cta)), (None, Some(Gap::Order), Some(Gap::Order)));
+}
+
+/// Every thread fences, a barrier, one counts for all; behind the counter the same again.
+#[test]
+fn what_came_before_a_sequential_fence_is_known_behind_the_next_one() {
+    let idiom = |sequential: bool, counted: bool| {
+        let fence = |at| Event::Fence(at, Semantics { acquire: true, sequential, ..Semantics::release(GPU) });
+        let whole = |warp| Lanes { warp, mask: LIVE };
+        let barrier = |first: u32| {
+            let all = [whole(first), whole(first + 1)];
+            let arrive = all.map(|at| Event::Arrive { at, id: first });
+            [arrive.to_vec(), vec![Event::Complete { id: first, waiters: all.to_vec() }]].concat()
+        };
+        let count = |warp| flag(warp, Kind::Atomic, Semantics::relaxed(GPU));
+        let writer =
+            [vec![weak(1, Kind::Write), fence(whole(1)), fence(whole(0))], barrier(0), vec![count(0)]].concat();
+        let counter = if counted { vec![count(2)] } else { vec![] };
+        let reader = [counter, barrier(2), vec![fence(whole(3)), weak(3, Kind::Read)]].concat();
+        found(&[writer, reader].concat())
+    };
+    assert_eq!(idiom(true, true), None);
+    assert_eq!(idiom(true, false), Some(Gap::Order), "an order of fences that nothing fixes is luck");
+    assert!(idiom(false, true).is_some(), "other fences publish what their own thread writes");
+}
+
+#[test]
+fn a_race_says_what_the_other_cluster_had_published() {
+    let mut grid = Grid::new();
+    let events = [
+        weak(0, Kind::Write),
+        flag(0, Kind::StrongWrite, Semantics::release(GPU)),
+        flag(2, Kind::StrongRead, Semantics::relaxed(GPU)),
+        weak(2, Kind::Read),
+        weak(4, Kind::Read),
+    ];
+    events.iter().zip(0..).for_each(|(event, site)| drop(grid.run(event, Site(site))));
+    let told = |cluster: usize| grid.detectors[cluster].clone().take_crossings()[0].told;
+    assert!(matches!(told(1), Told::Missed(miss) if (miss.release, miss.read) == (Site(1), Site(2))));
+    assert_eq!(told(2), Told::At { release: Site(1), address: FLAG });
+}
+
+fn random(dice: &mut Dice) -> Vec<Event> {
+    let warp = dice.roll(CLUSTERS * WARPS);
+    let at = Lanes { warp, mask: dice.pick(&[1, 2, 3]) };
+    let one = Lanes { warp, mask: dice.pick(&[1, 2]) };
+    let scope = dice.pick(&[Scope::Cta, GPU, GPU, GPU]);
+    let place = u64::from(dice.roll(4)) * 4;
+    match dice.roll(20) {
+        0..7 => {
+            let (kind, bytes) = (dice.pick(&[Kind::Read, Kind::Read, Kind::Write]), dice.pick(&[4, 4, 8, 16]));
+            vec![access(at, kind, Semantics::default(), if bytes > 4 { 0 } else { place }, bytes)]
+        }
+        7..12 => {
+            let kind = dice.pick(&[Kind::StrongRead, Kind::StrongWrite, Kind::Atomic]);
+            let blind = kind == Kind::Atomic && dice.roll(4) == 0;
+            let release = kind.writes() && dice.roll(2) == 0;
+            let acquire = kind != Kind::StrongWrite && !blind && dice.roll(2) == 0;
+            let semantics = Semantics { release, acquire, blind, ..Semantics::relaxed(scope) };
+            vec![access(one, kind, semantics, FLAG + u64::from(dice.roll(2)) * 16, 4)]
+        }
+        12..14 => vec![Event::Fence(at, Semantics { acquire: true, ..Semantics::release(scope) })],
+        14..16 => vec![Event::WarpSync(Lanes { warp, mask: LIVE })],
+        16..18 => {
+            let (id, first) = (warp / WARPS, warp / WARPS * WARPS);
+            let all = [first, first + 1].map(|warp| Lanes { warp, mask: LIVE });
+            let arrivals = all.map(|at| Event::Arrive { at, id });
+            [arrivals.to_vec(), vec![Event::Complete { id, waiters: all.to_vec() }]].concat()
+        }
+        18 => vec![Event::ProxyFence(at, ProxyFence::All)],
+        _ => {
+            let writes = vec![(Space::Global, 0..16)];
+            let wait = Event::BulkWait { at: one, pending: 0, read: dice.roll(3) == 0 };
+            vec![Event::Store { at: one, reads: vec![], writes, element: None }, Event::BulkCommit(one), wait]
+        }
+    }
+}
+
+/// `HAPPENS_BEFORE_SEQUENCES` and `HAPPENS_BEFORE_START` choose how many seeds, and which.
+#[test]
+fn clusters_agree_with_the_definition() {
+    let number = |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let (count, start) = (number("HAPPENS_BEFORE_SEQUENCES", 4000u64), number("HAPPENS_BEFORE_START", 1));
+    let (mut faulty, mut clean) = ([0; 3], 0);
+    for seed in start..start + count {
+        let (mut dice, mut grid, mut log) = (Dice::new(seed), Grid::new(), Vec::new());
+        let mut here = 0;
+        for event in std::iter::repeat_with(|| random(&mut dice)).take(40).flatten().collect::<Vec<_>>() {
+            let saved = (!seed.is_multiple_of(4) && event.accessing().is_some()).then(|| grid.clone());
+            log.push(event);
+            let bytes = grid.step(&log[log.len() - 1], Site(log.len() as u32 - 1));
+            let bytes = bytes.unwrap_or_else(|difference| {
+                log.iter().enumerate().for_each(|(site, event)| eprintln!("{site:3} {event:x?}"));
+                panic!("seed {seed}, step {}: {difference}", log.len() - 1)
+            });
+            match saved.filter(|_| !bytes.is_empty()) {
+                // Most sequences take back what is faulty, so that long ordered runs arise.
+                Some(before) => grid = before,
+                None => bytes.values().for_each(|gap| {
+                    faulty[*gap as usize] += 1;
+                    here += 1;
+                }),
+            }
+        }
+        clean += usize::from(here == 0);
+    }
+    println!("{count} sequences, {clean} without fault, {faulty:?} faulty bytes");
+    assert!(clean > 0 && faulty.iter().all(|bytes| *bytes > 0), "{clean} {faulty:?}");
+}
