@@ -2,6 +2,7 @@
 
 pub mod async_leak;
 pub mod barrier;
+pub mod cluster_lifetime;
 pub mod deadlock;
 pub mod early_release;
 pub mod launch;
@@ -12,6 +13,7 @@ pub mod out_of_bounds;
 pub mod proxy_fence;
 pub mod race_shared;
 pub mod race_warp;
+pub mod registers;
 pub mod tensor_map;
 pub mod trap;
 pub mod uninitialised_memory;
@@ -41,6 +43,7 @@ pub struct Check {
 pub const ALL: &[&Check] = &[
     &async_leak::CHECK,
     &barrier::CHECK,
+    &cluster_lifetime::CHECK,
     &deadlock::CHECK,
     &early_release::CHECK,
     &launch::CHECK,
@@ -51,6 +54,7 @@ pub const ALL: &[&Check] = &[
     &proxy_fence::CHECK,
     &race_shared::CHECK,
     &race_warp::CHECK,
+    &registers::CHECK,
     &tensor_map::CHECK,
     &trap::CHECK,
     &uninitialised_memory::CHECK,

@@ -31,6 +31,7 @@ mod clock;
 mod cluster;
 mod copies;
 mod fault;
+mod lifetime;
 mod mark;
 mod mbarrier;
 mod pages;
@@ -56,6 +57,8 @@ pub use bulk::{Bulk, Stretch};
 use clock::bits;
 use cluster::Cluster;
 pub use fault::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release};
+use lifetime::Lifetimes;
+pub use lifetime::{Absence, Absent};
 use mark::{Access, Sharers};
 use mbarrier::Mbarriers;
 pub use proxy::ProxyFence;
@@ -142,6 +145,7 @@ pub struct Detector {
     awaited: Vec<report::Awaited>,
     /// What strong writes have published.
     words: Words,
+    lifetimes: Lifetimes,
     /// A proxy fence was missing since somebody asked.
     missed_fence: bool,
     /// Looks away: accesses and barriers cost nothing, and nothing is found.
@@ -168,6 +172,7 @@ impl Detector {
             unpublished: Vec::new(),
             awaited: Vec::new(),
             words: Words::default(),
+            lifetimes: Lifetimes::default(),
             missed_fence: false,
             idle: false,
         }
@@ -203,6 +208,9 @@ impl Detector {
             return;
         }
         self.forget_hits();
+        if space == Space::Shared {
+            self.remote_access(at, site, addresses);
+        }
         let (warp, _) = self.warp(at);
         let (row, time, block) = (warp.lanes_row(), warp.time, warp.block as u8);
         let strong = kind.is_strong().then_some(Sharers { scope, block });
@@ -307,6 +315,7 @@ impl Detector {
     }
 
     pub fn exit(&mut self, at: Lanes) {
+        self.settle_remote(at);
         let (warp, mask) = self.warp(at);
         warp.exit(mask);
     }

@@ -3,6 +3,7 @@
 
 use super::meeting::{Barrier, ClusterBarrier};
 use super::program::{AddressSource, Program, Source};
+use super::register_pool::RegisterPool;
 use super::{Chunk, Fixed, LaunchShape, State, Values, Warp};
 use crate::async_engines::{Copies, Flight, Flights, Mbarrier, Products, Spot};
 use crate::checks;
@@ -29,6 +30,7 @@ pub struct Block {
     pub index: [u32; 3],
     pub shared: SharedMemory,
     pub barriers: BTreeMap<u32, Barrier>,
+    pub registers: RegisterPool,
 }
 
 pub struct Cluster<'a, 'k> {
