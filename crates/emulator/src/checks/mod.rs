@@ -3,6 +3,7 @@
 pub mod async_leak;
 pub mod bank_conflict;
 pub mod barrier;
+pub mod cluster_lifetime;
 pub mod deadlock;
 pub mod early_release;
 pub mod launch;
@@ -18,6 +19,7 @@ pub mod race_global;
 pub mod race_shared;
 pub mod race_warp;
 pub mod redundant_sync;
+pub mod registers;
 pub mod tensor_map;
 pub mod trap;
 pub mod uncoalesced;
@@ -51,6 +53,7 @@ pub const ALL: &[&Check] = &[
     &async_leak::CHECK,
     &bank_conflict::CHECK,
     &barrier::CHECK,
+    &cluster_lifetime::CHECK,
     &deadlock::CHECK,
     &early_release::CHECK,
     &launch::CHECK,
@@ -66,6 +69,7 @@ pub const ALL: &[&Check] = &[
     &race_shared::CHECK,
     &race_warp::CHECK,
     &redundant_sync::CHECK,
+    &registers::CHECK,
     &tensor_map::CHECK,
     &trap::CHECK,
     &uncoalesced::CHECK,

@@ -38,6 +38,7 @@ mod copies;
 mod crossing;
 mod fault;
 mod ledger;
+mod lifetime;
 mod mark;
 mod mbarrier;
 mod near_miss;
@@ -71,6 +72,8 @@ use crossing::Crossings;
 pub use crossing::{Crossing, Told, Visitor};
 pub use fault::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release};
 pub use ledger::Ledger;
+use lifetime::Lifetimes;
+pub use lifetime::{Absence, Absent};
 use mark::{Access, Sharers};
 use mbarrier::Mbarriers;
 pub use near_miss::NearMiss;
@@ -168,6 +171,7 @@ pub struct Detector {
     near_misses: NearMisses,
     /// Races with other clusters.
     crossings: Crossings,
+    lifetimes: Lifetimes,
     /// A proxy fence was missing since somebody asked.
     missed_fence: bool,
     /// Looks away: accesses and barriers cost nothing, and nothing is found.
@@ -204,6 +208,7 @@ impl Detector {
             words: Default::default(),
             near_misses: NearMisses::default(),
             crossings: Crossings::default(),
+            lifetimes: Lifetimes::default(),
             missed_fence: false,
             idle: false,
         }
@@ -239,6 +244,9 @@ impl Detector {
             return;
         }
         self.forget_hits();
+        if space == Space::Shared {
+            self.remote_access(at, site, addresses);
+        }
         let (warp, _) = self.warp(at);
         let (row, time, block) = (warp.lanes_row(), warp.time, warp.block as u8);
         let strong = kind.is_strong().then_some(Sharers { scope, block });
@@ -343,6 +351,7 @@ impl Detector {
     }
 
     pub fn exit(&mut self, at: Lanes) {
+        self.settle_remote(at);
         let (warp, mask) = self.warp(at);
         warp.exit(mask);
     }

@@ -5,6 +5,7 @@ use super::definite::{self, Watched};
 use super::flow::Flow;
 use super::fragments::{self, Touched};
 use super::isolation::is_isolated;
+use super::register_pool;
 use super::registers::Layout;
 use crate::checks::nan_birth::Floats;
 use crate::exec::{self, Action, Compute, Lanewise};
@@ -25,6 +26,8 @@ pub struct Program {
     pub isolated: bool,
     /// Steps that load through a path which nothing keeps up to date (`ld.global.nc`), in their order.
     pub read_only: Vec<u32>,
+    /// Registers of a thread when the entry begins, if the entry tells.
+    pub entry_registers: Option<u32>,
     /// Registers of all functions together, and constants.
     pub layout: Arc<Layout>,
     /// What whole-warp kernels do of the steps.
@@ -98,8 +101,9 @@ impl Program {
         let statements = units.iter().flat_map(|unit| &module.functions[unit.function].body);
         let isolated = is_isolated(statements);
         let read_only = read_only(module, &units);
-        let (layout_of_all, code) = (Arc::default(), Code::default());
-        let mut program = Program { steps: vec![], layout: layout_of_all, code, isolated, read_only, units };
+        let entry_registers = register_pool::at_entry(&module.functions[entry]);
+        let (steps, layout_of_all, code) = (vec![], Arc::default(), Code::default());
+        let mut program = Program { steps, layout: layout_of_all, code, isolated, read_only, units, entry_registers };
         for decoder in decoders(&program.units, module, shared, variables) {
             // A function called from itself keeps registers for each call; those of the entry are enough.
             let (function, is_entry) = (decoder.function, decoder.unit.base == 0);

@@ -122,6 +122,7 @@ impl Program {
             release: release && matches!(kind, Kind::Atomic | Kind::StrongWrite),
             acquire: acquire && matches!(kind, Kind::Atomic | Kind::StrongRead),
             blind: blind && kind == Kind::Atomic,
+            sequential: false,
             scope,
         };
         if strong && self.dice.roll(3) > 0 {
