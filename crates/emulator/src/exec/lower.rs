@@ -28,7 +28,7 @@ pub fn lower(steps: &[Step], layout: &mut Layout, parameter_bytes: u64, each_acc
     let all = steps.iter().zip(0..);
     let operations = all.map(|(step, site)| lowering.step(step, site).unwrap_or(Operation::LEAVE)).collect();
     let Lowering { permutations, traffic, .. } = lowering;
-    Code::new(operations, (permutations, traffic), layout)
+    Code::new(operations, |at| steps[at].is_watched(), (permutations, traffic), layout)
 }
 
 struct Lowering<'a> {
@@ -41,9 +41,6 @@ struct Lowering<'a> {
 
 impl Lowering<'_> {
     fn step(&mut self, step: &Step, site: u32) -> Option<Operation> {
-        if step.watched.is_some() || step.touched.is_some() {
-            return None;
-        }
         let guard = match step.guard {
             Some(guard) => self.predicate(Source::Register(guard.register))?.0 * 2 + u32::from(guard.negated),
             None => UNGUARDED,

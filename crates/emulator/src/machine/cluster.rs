@@ -37,6 +37,13 @@ enum Course {
     Parted,
 }
 
+impl Course {
+    /// What becomes of the fragment.
+    fn next(self) -> Next {
+        if self == Course::Parted { Next::Done } else { Next::Following }
+    }
+}
+
 /// One block of the cluster: its place in the grid, and what its threads share.
 pub struct Block {
     pub index: [u32; 3],
@@ -176,11 +183,10 @@ impl Cluster<'_, '_> {
         self.trace_turn(warp, fragment);
         while executed < turn && !self.stopped {
             if self.engine == Engine::Warps {
-                let (ran, course) = self.run_straight(program, (warp, fragment), turn - executed);
+                let (ran, course) = self.run_straight(program, (warp, fragment), turn - executed, !self.checks);
                 executed += ran;
                 if executed == turn || course != Course::Left {
-                    let next = if course == Course::Parted { Next::Done } else { Next::Following };
-                    let goes_on = self.settle(warp, fragment, next);
+                    let goes_on = self.settle(warp, fragment, course.next());
                     if !goes_on || executed == turn {
                         break;
                     }
@@ -198,8 +204,15 @@ impl Cluster<'_, '_> {
         executed
     }
 
-    /// Runs a fragment as far as whole-warp kernels go; returns how many instructions, and how that ended.
-    fn run_straight(&mut self, program: &Program, (warp, fragment): (usize, usize), budget: u64) -> (u64, Course) {
+    /// Runs a fragment as far as whole-warp kernels go, `through` also over steps that checks watch; returns how many
+    /// instructions, and how that ended.
+    fn run_straight(
+        &mut self,
+        program: &Program,
+        (warp, fragment): (usize, usize),
+        budget: u64,
+        through: bool,
+    ) -> (u64, Course) {
         if self.warps[warp].steps == 0 {
             self.fill(program, warp);
         }
@@ -216,7 +229,7 @@ impl Cluster<'_, '_> {
         let warp = &mut self.warps[warp];
         let (mask, next, stop) = (warp.fragments[fragment].mask, warp.fragments[fragment].next, warp.stop(fragment));
         let (code, registers) = (&program.code, &mut warp.registers);
-        let mut straight = Straight { code, registers, mask, next, stop, budget, parts, parted: None, memory };
+        let mut straight = Straight { code, registers, mask, next, stop, budget, through, parts, parted: None, memory };
         let executed = straight.run(self.level);
         let Straight { next, parted, .. } = straight;
         warp.steps += executed;
@@ -251,7 +264,6 @@ impl Cluster<'_, '_> {
             return false;
         };
         let mask = self.warps[warp].guarded(fragment, step.guard);
-        self.warps[warp].steps += u64::from(!matches!(step.action, Action::Nothing));
         let at = At { warp, fragment, mask, statement };
         if let Some(watched) = step.watched.as_deref().filter(|_| self.checks) {
             let all = self.warps[warp].fragments[fragment].mask;
@@ -263,6 +275,14 @@ impl Cluster<'_, '_> {
         if self.lints.is_some() {
             checks::redundant_sync::see(self, at, &step.action);
         }
+        if step.is_watched() && self.engine == Engine::Warps {
+            // Now that the checks have seen it, a kernel may do it.
+            let (ran, course) = self.run_straight(program, (warp, fragment), 1, true);
+            if ran == 1 {
+                return self.settle(warp, fragment, course.next());
+            }
+        }
+        self.warps[warp].steps += u64::from(!matches!(step.action, Action::Nothing));
         let fed = self.census.and_then(|census| census.fed(self, at, &step.action));
         let read = checks::nan_birth::before(self, at);
         let next = exec::execute(self, at, &step.action);

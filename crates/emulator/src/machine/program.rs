@@ -44,6 +44,11 @@ pub struct Step {
 }
 
 impl Step {
+    /// Does a check want to see it before it is executed?
+    pub fn is_watched(&self) -> bool {
+        self.watched.is_some() || self.touched.is_some()
+    }
+
     fn new(guard: Option<ptx::Guard>, action: Action) -> Step {
         Step { guard, action, watched: None, touched: None }
     }

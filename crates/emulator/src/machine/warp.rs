@@ -344,6 +344,21 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_ends_inside_a_branch_leaves_fragments() {
+        let parted = |waits| Parted { whole: 0xff, runs: 0x0f, waits, target: 10, meeting: 20, outer: u32::MAX };
+        let mut warp = Warp::new(0, 0xff, &Arc::default(), 0);
+        warp.part(0, &Parted { runs: 0xf0, ..parted(0x0f) }, 3);
+        assert_eq!(places(&warp), [(0xf0, 3), (0x0f, 10)]);
+        let mut warp = Warp::new(0, 0xff, &Arc::default(), 0);
+        warp.part(0, &parted(0), 12);
+        assert_eq!(places(&warp), [(0xf0, 20), (0x0f, 12)]);
+        assert_eq!([0, 1].map(|index| warp.fragments[index].state), [State::Joining, State::Ready]);
+        warp.fragments[1].next = 20;
+        warp.arrive_at_join(1);
+        assert_eq!(places(&warp), [(0xff, 20)]);
+    }
+
+    #[test]
     fn nobody_waits_for_lanes_that_exit() {
         let mut warp = Warp::new(0, 0xff, &Arc::default(), 0);
         warp.branch(0, 0x0f, 10, Some(20));

@@ -58,7 +58,6 @@ pub fn apart(all: &[[u32; 4]; 32]) -> [[Half; 2]; 4] {
         let load = |part: usize| unsafe { _mm512_loadu_si512(all.as_ptr().add(16 * half + 4 * part).cast()) };
         let columns = transposed([load(0), load(1), load(2), load(3)]);
         for part in 0..4 {
-            // Blocks of 128 bits hold lanes 0 to 3, 4 to 7 and so on.
             result[part][half] = words(columns[part]);
         }
     }

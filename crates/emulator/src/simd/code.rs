@@ -135,6 +135,8 @@ pub struct Permutation {
 #[derive(Clone, Debug, Default)]
 pub struct Code {
     operations: Vec<Operation>,
+    /// The same, but that steps which a check watches are left to the definition.
+    unwatched: Vec<Operation>,
     permutations: Vec<Permutation>,
     traffic: Vec<Traffic>,
     chunks: usize,
@@ -142,19 +144,22 @@ pub struct Code {
 }
 
 impl Code {
-    /// Operations that name places outside the layout are left to the definition.
+    /// Operations that name places outside the layout are left to the definition. `watched`: the steps that checks watch.
     pub fn new(
         mut operations: Vec<Operation>,
+        watched: impl Fn(usize) -> bool,
         (permutations, traffic): (Vec<Permutation>, Vec<Traffic>),
         layout: &Layout,
     ) -> Code {
         let (chunks, predicates) = layout.sizes();
-        let mut code = Code { operations: vec![], permutations, traffic, chunks, predicates };
+        let mut code = Code { operations: vec![], unwatched: vec![], permutations, traffic, chunks, predicates };
         for operation in &mut operations {
             if !code.contains(operation) {
                 *operation = Operation::LEAVE;
             }
         }
+        let unwatched = |(at, one): (usize, &Operation)| if watched(at) { Operation::LEAVE } else { *one };
+        code.unwatched = operations.iter().enumerate().map(unwatched).collect();
         code.operations = operations;
         code
     }
@@ -187,6 +192,10 @@ impl Code {
 
     pub fn operations(&self) -> &[Operation] {
         &self.operations
+    }
+
+    pub fn unwatched(&self) -> &[Operation] {
+        &self.unwatched
     }
 
     pub fn permutations(&self) -> &[Permutation] {

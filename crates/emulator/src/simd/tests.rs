@@ -167,10 +167,12 @@ fn kernels_do_what_the_definitions_say() {
                 let (code, next, stop) = (&program.code, at as u32, u32::MAX);
                 let (shared, global) = (&mut Bytes::default(), &mut GlobalMemory::default());
                 let memory = View { shared, rank: 0, global, warp: 0, detector: None };
-                let (registers, parts, parted) = (&mut registers, false, None);
-                let ran = Straight { code, registers, mask, next, stop, budget: 1, parts, parted, memory }.run(level);
+                let (through, parts, parted) = (true, false, None);
+                let registers = &mut registers;
+                let ran = Straight { code, registers, mask, next, stop, budget: 1, through, parts, parted, memory }
+                    .run(level);
                 done += ran;
-                let right = same(if ran == 1 { &warp.registers } else { &before }, &registers);
+                let right = same(if ran == 1 { &warp.registers } else { &before }, registers);
                 assert!(right, "{kernel:?} at {level:?}, instruction {at}, {before:?}");
             }
         }

@@ -83,7 +83,7 @@ fn truncated_squares(fractions: &[Half; 2]) -> [[u16; 16]; 2] {
     for lane in 0..32 {
         let factor = (fractions[lane / 16][lane % 16] >> 2) as u16 & 0x7fff;
         (upper[lane], lower[lane]) = (factor >> 7, factor & 127);
-        sums[lane] = upper[lane] * upper[lane] >> 1;
+        sums[lane] = (upper[lane] * upper[lane]) >> 1;
     }
     for bit in 1..8 {
         for lane in 0..32 {

@@ -21,6 +21,8 @@ pub struct Straight<'a> {
     pub stop: u32,
     /// Instructions it may run.
     pub budget: u64,
+    /// Does it run steps, too, that checks watch?
+    pub through: bool,
     /// May it run first one side of a branch that parts, and then the other?
     pub parts: bool,
     /// The branch inside of which it has ended.
@@ -40,7 +42,7 @@ pub struct Parted {
     pub target: u32,
     pub meeting: u32,
     /// Where all of them must stop.
-    outer: u32,
+    pub outer: u32,
 }
 
 impl Straight<'_> {
@@ -50,8 +52,9 @@ impl Straight<'_> {
         assert_eq!((chunks.len(), predicates.len()), self.code.sizes(), "a register file of another program");
         // SAFETY: `Code` has checked its places against these sizes.
         let file = unsafe { File::new(chunks, predicates) };
-        let Straight { code, mask, next, stop, parts, .. } = *self;
-        let mut runner = Runner { code, file, mask, next, stop, parts, parted: None, memory: &mut self.memory };
+        let Straight { code, mask, next, stop, through, parts, .. } = *self;
+        let memory = &mut self.memory;
+        let mut runner = Runner { code, memory, file, mask, next, stop, through, parts, parted: None };
         let executed = match level {
             Level::Baseline => runner.run::<0>(self.budget),
             // SAFETY: the level is one that this machine has.
@@ -90,6 +93,7 @@ struct Runner<'a, 'm> {
     mask: u32,
     next: u32,
     stop: u32,
+    through: bool,
     parts: bool,
     parted: Option<Parted>,
 }
@@ -97,7 +101,7 @@ struct Runner<'a, 'm> {
 impl Runner<'_, '_> {
     #[inline(always)]
     fn run<const LEVEL: u8>(&mut self, budget: u64) -> u64 {
-        let operations = self.code.operations();
+        let operations = if self.through { self.code.operations() } else { self.code.unwatched() };
         // In registers of their own: whatever the kernels write might lie where `self` is, for all the compiler knows.
         let (mut all, mut stop, mut next, mut executed) = (self.mask, self.stop, self.next, 0);
         while executed < budget {
