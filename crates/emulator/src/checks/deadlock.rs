@@ -10,7 +10,7 @@
 //! Fix: make the counts of waiters and arrivers agree, on every path; give every loop an end that it reaches.
 //! PTX ISA, "bar, barrier".
 
-use super::{Check, words};
+use super::{Check, registers, words};
 use crate::async_engines::Spot;
 use crate::exec::At;
 use crate::finding::Report;
@@ -26,6 +26,9 @@ pub fn report(cluster: &mut Cluster) {
     }
     let mut waiting = waiting(cluster);
     waiting.sort_by_key(|(at, _)| (at.statement, at.warp, at.mask));
+    if registers::report_starved(cluster, &waiting) {
+        return;
+    }
     let Some((at, state)) = waiting.first().copied() else { return };
     let message = match state {
         State::Barrier(id) => format!("nobody can go on: {}", barrier_sentence(cluster, cluster.rank(at.warp), id)),
@@ -43,7 +46,7 @@ pub fn report(cluster: &mut Cluster) {
             let who = words::who(cluster, at.warp, at.mask);
             format!("nobody can go on: another warp of the warpgroup of {who} does not commit its products")
         }
-        State::Ready | State::Joining => return,
+        State::Ready | State::Joining | State::Registers(_) => return,
     };
     let other = waiting.iter().find(|(other, _)| other.statement != at.statement);
     let label = |at: At| {
@@ -66,10 +69,7 @@ fn waiting(cluster: &Cluster) -> Vec<(At, State)> {
             .map(move |(mask, statement, state)| (At { warp, fragment: 0, mask, statement }, state))
     };
     let all = (0..cluster.warps.len()).flat_map(of_warp);
-    all.filter(|(_, state)| {
-        matches!(state, State::Barrier(_) | State::Cluster | State::Phase(_) | State::Products | State::Gathering(_))
-    })
-    .collect()
+    all.filter(|(_, state)| !matches!(state, State::Ready | State::Joining)).collect()
 }
 
 /// Who has come to a barrier, and where the others are.

@@ -1,8 +1,8 @@
 //! # mbarrier
 //!
-//! A barrier in shared memory that is used in a way it cannot take: before its `mbarrier.init` or after its
-//! `mbarrier.inval`, initialised again while it is in use, or with more arrivals than the phase expects. Hardware hangs,
-//! lets waiters through too early, or corrupts the count.
+//! A barrier in shared memory that is used in a way it cannot take: before its `mbarrier.init`, or where nothing orders
+//! that before; after its `mbarrier.inval`; initialised again while it is in use; with more arrivals than the phase
+//! expects. Hardware hangs, lets waiters through too early, or corrupts the count.
 //!
 //! ```ptx
 //! mbarrier.init.shared.b64 [full], 1;                       // one arrival and its bytes complete a phase
@@ -14,9 +14,9 @@
 
 use super::{Check, words};
 use crate::async_engines::{Mbarrier, Spot};
-use crate::exec::At;
+use crate::exec::{At, watched_shared};
 use crate::finding::Report;
-use crate::machine::Cluster;
+use crate::machine::{Cluster, lanes};
 
 pub const CHECK: Check = Check::error("mbarrier", include_str!("mbarrier.rs"));
 
@@ -25,6 +25,32 @@ pub fn report_no_barrier(cluster: &mut Cluster, by: (At, usize), spot: Spot) {
     let place = cluster.shared_place(spot.0, spot.1 as u64);
     let message = format!("no barrier is initialised at {place}");
     let help = "execute `mbarrier.init` once before, and order it with `bar.sync` before the first use";
+    add(cluster, by, message, "uses it", help);
+}
+
+/// Lanes use barriers: does each know of the initialisation?
+pub fn watch_use(cluster: &mut Cluster, at: At, spots: &[Option<Spot>; 32]) {
+    let mut rest = if cluster.checks { at.mask } else { 0 };
+    while rest != 0 {
+        let lane = rest.trailing_zeros() as usize;
+        let same = lanes(rest).filter(|other| spots[*other] == spots[lane]).fold(0, |mask, other| mask | 1 << other);
+        rest &= !same;
+        let Some(spot) = spots[lane].filter(|spot| cluster.mbarriers.contains_key(spot)) else { continue };
+        if !cluster.detector.mbarrier_is_initialised(at.among(same).lanes(), watched_shared(spot.0, spot.1)) {
+            report_unordered(cluster, (at, lane), spot);
+        }
+    }
+}
+
+fn report_unordered(cluster: &mut Cluster, by: (At, usize), spot: Spot) {
+    let place = cluster.shared_place(spot.0, spot.1 as u64);
+    let message = format!("nothing orders the initialisation of the barrier at {place} before this use");
+    let help = match spot.0 == cluster.rank(by.0.warp) {
+        true => "emit `bar.sync` between `mbarrier.init` and the first use",
+        false => {
+            "emit `fence.mbarrier_init.release.cluster` and a cluster barrier between `mbarrier.init` and this use"
+        }
+    };
     add(cluster, by, message, "uses it", help);
 }
 

@@ -2,6 +2,7 @@
 
 pub mod async_leak;
 pub mod barrier;
+pub mod cluster_lifetime;
 pub mod deadlock;
 pub mod early_release;
 pub mod launch;
@@ -13,6 +14,7 @@ pub mod proxy_fence;
 pub mod race_global;
 pub mod race_shared;
 pub mod race_warp;
+pub mod registers;
 pub mod tensor_map;
 pub mod trap;
 pub mod uninitialised_memory;
@@ -42,6 +44,7 @@ pub struct Check {
 pub const ALL: &[&Check] = &[
     &async_leak::CHECK,
     &barrier::CHECK,
+    &cluster_lifetime::CHECK,
     &deadlock::CHECK,
     &early_release::CHECK,
     &launch::CHECK,
@@ -53,6 +56,7 @@ pub const ALL: &[&Check] = &[
     &race_global::CHECK,
     &race_shared::CHECK,
     &race_warp::CHECK,
+    &registers::CHECK,
     &tensor_map::CHECK,
     &trap::CHECK,
     &uninitialised_memory::CHECK,

@@ -127,6 +127,9 @@ pub fn execute(cluster: &mut Cluster, at: At, meeting: &Meeting) -> Next {
         };
     }
     checks::misaligned::watch(cluster, at, &access, &addresses);
+    if !matches!(meeting.step, Step::Init { .. }) {
+        checks::mbarrier::watch_use(cluster, at, &spots);
+    }
     match &meeting.step {
         Step::Wait(wait) => wait.execute(cluster, at, &spots),
         step => {

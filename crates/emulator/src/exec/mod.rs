@@ -17,6 +17,7 @@ mod fence;
 mod float;
 mod half;
 mod integer;
+mod launch;
 mod layout;
 mod lower;
 mod matrix;
@@ -32,6 +33,7 @@ mod wmma;
 
 pub use access::{Access, Accessed, shared_byte, watched_shared};
 pub use barrier::{Ballot, announce};
+pub use launch::Resize;
 pub use lower::lower;
 pub use support::{Difference, NOT_BIT_EQUAL, executes, knows_special};
 pub use wgmma::{Issued, Multiply, Reads, Request, Role};
@@ -116,6 +118,7 @@ pub enum Action {
     Phase(Box<mbarrier::Meeting>),
     Bulk(bulk_copy::Bulk),
     Wgmma(wgmma::Request),
+    Resize(launch::Resize),
     TensorMap(tensor_map::Rewrite),
     PendingCount {
         destination: Option<RegisterId>,
@@ -181,8 +184,7 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
         Op::AsyncCopy(op) => async_copy::decode(op, instruction, decoder).map(Action::Copy),
         Op::Barrier(op) => barrier::decode(op, instruction, decoder),
         Op::Control(op) => control::decode(op, at, instruction, decoder).map(Action::Control),
-        // Time does not pass here, nobody counts events or registers, and no other grid runs.
-        Op::Launch(_) => Ok(Action::Nothing),
+        Op::Launch(op) => launch::decode(op, instruction),
         Op::Mbarrier(op) => mbarrier::decode(op, instruction, decoder),
         Op::BulkCopy(op) => bulk_copy::decode(op, instruction, decoder),
         Op::TensorMap(op) => tensor_map::decode(op, instruction, decoder),
@@ -216,6 +218,7 @@ pub fn execute(cluster: &mut Cluster, at: At, action: &Action) -> Next {
         Action::ClusterBarrier(meeting) => barrier::execute_in_cluster(cluster, at, *meeting),
         Action::Phase(meeting) => mbarrier::execute(cluster, at, meeting),
         Action::PendingCount { destination, state } => mbarrier::count_pending(cluster, at, *destination, *state),
+        Action::Resize(resize) => launch::execute(cluster, at, *resize),
         Action::Wgmma(request) => wgmma::execute(cluster, at, request),
         Action::Bulk(bulk) => bulk_copy::execute(cluster, at, bulk),
         Action::TensorMap(rewrite) => tensor_map::execute(cluster, at, rewrite),

@@ -88,6 +88,10 @@ impl Detector {
 
     fn bulk(&mut self, at: Lanes, bulk: &Bulk, read: Access, write: Access) {
         self.forget_hits();
+        // Whether the block is still there when the bytes come, its wait for the phase tells.
+        for (_, range) in bulk.writes.iter().filter(|(space, _)| *space == Space::Shared) {
+            self.expect_started(at, Site(write.site), block_of(range.start));
+        }
         if let Some(map) = bulk.map {
             self.read_map(at, map, read);
         }

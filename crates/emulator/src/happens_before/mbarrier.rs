@@ -185,6 +185,7 @@ impl Detector {
             return;
         }
         let semantics = self.narrowed(semantics);
+        self.remote_access(at, site, &[barrier; 32]);
         let found = self.mbarriers.at(barrier, &mut self.rows);
         let (phase, warp) = (found.phase(), &mut self.warps[at.warp as usize]);
         let mask = at.mask & warp.live;

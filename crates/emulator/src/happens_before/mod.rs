@@ -32,6 +32,7 @@ mod cluster;
 mod copies;
 mod fault;
 mod ledger;
+mod lifetime;
 mod mark;
 mod mbarrier;
 mod pages;
@@ -59,6 +60,8 @@ use clock::bits;
 use cluster::Cluster;
 pub use fault::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release};
 pub use ledger::{Crossing, Ledger, Visitor};
+use lifetime::Lifetimes;
+pub use lifetime::{Absence, Absent};
 use mark::{Access, Sharers};
 use mbarrier::Mbarriers;
 pub use proxy::ProxyFence;
@@ -146,6 +149,7 @@ pub struct Detector {
     awaited: Vec<report::Awaited>,
     /// What strong writes have published.
     words: Words,
+    lifetimes: Lifetimes,
     /// A proxy fence was missing since somebody asked.
     missed_fence: bool,
     /// Looks away: accesses and barriers cost nothing, and nothing is found.
@@ -172,6 +176,7 @@ impl Detector {
             unpublished: Vec::new(),
             awaited: Vec::new(),
             words: Words::default(),
+            lifetimes: Lifetimes::default(),
             missed_fence: false,
             idle: false,
         }
@@ -207,6 +212,9 @@ impl Detector {
             return;
         }
         self.forget_hits();
+        if space == Space::Shared {
+            self.remote_access(at, site, addresses);
+        }
         let (warp, _) = self.warp(at);
         let (row, time, block) = (warp.lanes_row(), warp.time, warp.block as u8);
         let strong = kind.is_strong().then_some(Sharers { scope, block });
@@ -311,6 +319,7 @@ impl Detector {
     }
 
     pub fn exit(&mut self, at: Lanes) {
+        self.settle_remote(at);
         let (warp, mask) = self.warp(at);
         warp.exit(mask);
     }

@@ -3,6 +3,7 @@
 
 use super::meeting::{Barrier, ClusterBarrier};
 use super::program::{AddressSource, Program, Source};
+use super::register_pool::RegisterPool;
 use super::{Chunk, Fixed, LaunchShape, State, Values, Warp};
 use crate::async_engines::{Copies, Flight, Flights, Mbarrier, Products, Spot};
 use crate::checks;
@@ -42,6 +43,7 @@ pub struct Block {
     pub shared: SharedMemory,
     /// By id.
     pub barriers: [Barrier; BARRIERS as usize],
+    pub registers: RegisterPool,
 }
 
 pub struct Cluster<'a, 'k> {

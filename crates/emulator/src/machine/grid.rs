@@ -2,6 +2,7 @@
 
 use super::cluster::Block;
 use super::gathered::{Gathered, Left};
+use super::register_pool::RegisterPool;
 use super::{Cluster, Program, Warp};
 use crate::async_engines::{Copies, Products};
 use crate::checks;
@@ -193,7 +194,7 @@ impl Grid<'_> {
         findings: Findings<'k>,
         timeline: Option<&Timeline>,
     ) -> Cluster<'s, 'k> {
-        let blocks: Vec<Block> = self.shape.members(number).map(|index| block(index, self.shared)).collect();
+        let blocks: Vec<Block> = self.shape.members(number).map(|index| self.block(index)).collect();
         let masks = self.shape.masks(blocks.len());
         let trace = timeline.and_then(|timeline| timeline.recorder(number, blocks.len(), masks.len()));
         Cluster {
@@ -227,11 +228,19 @@ impl Grid<'_> {
         }
     }
 
+    fn block(&self, index: [u32; 3]) -> Block {
+        let warps = self.shape.masks(1).len();
+        let registers = RegisterPool::new(self.program.entry_registers, warps);
+        Block { index, shared: self.shared.clone(), barriers: Default::default(), registers }
+    }
+
     /// What is left to say when all threads of a cluster have exited, or nobody can go on.
     fn end<'k>(&self, mut cluster: Cluster<'_, 'k>, executed: u64) -> Ended<'k> {
         let suspects = checks::report_faults(&mut cluster);
         if !cluster.stopped {
             checks::async_leak::report(&mut cluster);
+            checks::cluster_lifetime::report(&mut cluster);
+            checks::registers::report_strays(&mut cluster);
         }
         cluster.land_all();
         cluster.trace_end();
@@ -247,10 +256,6 @@ fn record(timeline: &mut Option<&mut Timeline>, trace: Option<(Box<Recorder>, Ve
     if let (Some(timeline), Some((trace, blocks))) = (timeline, trace) {
         timeline.add(&trace, &blocks);
     }
-}
-
-fn block(index: [u32; 3], shared: &SharedMemory) -> Block {
-    Block { index, shared: shared.clone(), barriers: Default::default() }
 }
 
 fn warps(masks: &[u32], program: &Program) -> Vec<Warp> {

@@ -12,6 +12,7 @@ mod grid;
 mod isolation;
 mod meeting;
 mod program;
+mod register_pool;
 mod register_set;
 mod registers;
 mod special;

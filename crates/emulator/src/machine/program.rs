@@ -5,6 +5,7 @@ use super::definite::{self, Watched};
 use super::flow::Flow;
 use super::fragments::{self, Touched};
 use super::isolation::is_isolated;
+use super::register_pool;
 use super::registers::Layout;
 use crate::exec::{self, Action, Compute, Lanewise};
 use crate::memory::{SharedMemory, Variables};
@@ -22,6 +23,8 @@ pub struct Program {
     pub units: Vec<Unit>,
     /// Clusters can tell each other nothing.
     pub isolated: bool,
+    /// Registers of a thread when the entry begins, if the entry tells.
+    pub entry_registers: Option<u32>,
     /// Registers of all functions together, and constants.
     pub layout: Arc<Layout>,
     /// What whole-warp kernels do of the steps.
@@ -86,7 +89,9 @@ impl Program {
         functions.flat_map(|function| &function.registers).for_each(|register| layout.push(register.ty));
         let statements = units.iter().flat_map(|unit| &module.functions[unit.function].body);
         let isolated = is_isolated(statements);
-        let mut program = Program { steps: vec![], layout: Arc::default(), code: Code::default(), isolated, units };
+        let entry_registers = register_pool::at_entry(&module.functions[entry]);
+        let (steps, layout_of_all, code) = (vec![], Arc::default(), Code::default());
+        let mut program = Program { steps, layout: layout_of_all, code, isolated, units, entry_registers };
         for decoder in decoders(&program.units, module, shared, variables) {
             // A function called from itself keeps registers for each call; those of the entry are enough.
             let (function, is_entry) = (decoder.function, decoder.unit.base == 0);

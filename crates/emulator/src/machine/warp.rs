@@ -44,6 +44,8 @@ pub enum State {
     Phase(Spot),
     /// At the wait for products that other warps of the warpgroup have not committed.
     Products,
+    /// At the demand for so many registers per thread, which the block does not have.
+    Registers(u32),
     /// At an instruction that all lanes of a mask execute together.
     Gathering(u32),
 }

@@ -162,6 +162,7 @@ impl Cluster<'_, '_> {
             State::Barrier(id) => format!("wait barrier {id}"),
             State::Cluster => "wait cluster barrier".into(),
             State::Phase(spot) => format!("wait {}", self.phase_name(spot)),
+            State::Registers(count) => format!("wait for {count} registers"),
             State::Products => "wait for products of the warpgroup".into(),
             State::Gathering(members) => format!("gather {}", describe_lanes(members)),
         }

@@ -1,0 +1,44 @@
+//! `setmaxnreg`: warps hand registers to each other. Nobody counts the registers that a kernel really uses here, but who
+//! asks for more than the block has waits, as on hardware.
+
+use super::{Action, At, Next, together};
+use crate::checks;
+use crate::machine::{Cluster, State, Why};
+use ptx::forms::Launch;
+use ptx::{Immediate, Instruction, Operand};
+
+/// A warp changes how many registers each of its threads has.
+#[derive(Clone, Copy, Debug)]
+pub struct Resize {
+    pub count: u32,
+    pub grows: bool,
+}
+
+pub fn decode(op: Launch, instruction: &Instruction) -> Result<Action, Why> {
+    match (op, instruction.operands.first()) {
+        (Launch::Registers, Some(Operand::Immediate(Immediate::Integer(count)))) => {
+            Ok(Action::Resize(Resize { count: *count as u32, grows: instruction.has("inc") }))
+        }
+        (Launch::Registers, _) => Err("a count that is not a constant".into()),
+        // Time does not pass here, nobody counts events, and no other grid runs.
+        _ => Ok(Action::Nothing),
+    }
+}
+
+pub fn execute(cluster: &mut Cluster, at: At, resize: Resize) -> Next {
+    let (rank, warp) = (cluster.rank(at.warp), cluster.warp_in_block(at.warp));
+    let pool = &cluster.blocks[rank].registers;
+    if at.mask != 0 && resize.grows && pool.entry.is_some() && !pool.has_room(warp, resize.count) {
+        cluster.warps[at.warp].fragments[at.fragment].state = State::Registers(resize.count);
+        return Next::Done;
+    }
+    together(cluster, at, |cluster, at| {
+        checks::registers::watch(cluster, at, resize);
+        let pool = &mut cluster.blocks[rank].registers;
+        pool.counts[warp] = resize.count;
+        pool.changes[warp].push(at.statement);
+        let all = cluster.warps_of(rank);
+        cluster.warps[all].iter_mut().for_each(|warp| warp.wake(|state| matches!(state, State::Registers(_))));
+        cluster.trace_woken();
+    })
+}
