@@ -18,16 +18,19 @@ impl Origin {
     }
 }
 
+/// The clock of another cluster, with the number of that.
+type Foreign = (u32, Arc<Clock>);
+
 /// Clocks of other clusters, by number. Shared: most views of a cluster know the same of the others.
 #[derive(Clone, Default, Debug)]
-pub struct Abroad(Option<Arc<Vec<(u32, Arc<Clock>)>>>);
+pub struct Abroad(Option<Arc<Vec<Foreign>>>);
 
 impl Abroad {
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    fn all(&self) -> &[(u32, Arc<Clock>)] {
+    fn all(&self) -> &[Foreign] {
         self.0.as_deref().map_or(&[], Vec::as_slice)
     }
 
