@@ -41,7 +41,7 @@ const BATCH: u64 = 256;
 const RESIDENT: usize = 264;
 
 /// Instructions that a resident cluster executes before the next one has its turn.
-const TURN: u64 = 4096;
+const TURN: u64 = 512;
 
 /// A launch that is about to run.
 pub struct Grid<'a> {

@@ -122,8 +122,7 @@ impl Program {
             release: release && matches!(kind, Kind::Atomic | Kind::StrongWrite),
             acquire: acquire && matches!(kind, Kind::Atomic | Kind::StrongRead),
             blind: blind && kind == Kind::Atomic,
-            sequential: false,
-            scope,
+            ..Semantics::relaxed(scope)
         };
         if strong && self.dice.roll(3) > 0 {
             // A flag that many use: otherwise nobody would read what another wrote.
