@@ -259,8 +259,9 @@ impl Cluster<'_, '_> {
         if let Some(touched) = step.touched.as_deref().filter(|_| self.checks) {
             checks::wgmma_registers::watch_touch(self, at, touched);
         }
-        if step.is_watched() && self.engine == Engine::Warps {
-            // Now that the checks have seen it, a kernel may do it.
+        // Now that the checks have seen it, a kernel may do it. A branch ends the turn, as it does lane by lane.
+        let is_branch = matches!(step.action, Action::Control(_));
+        if step.is_watched() && self.engine == Engine::Warps && !is_branch {
             let (ran, course) = self.run_straight(program, (warp, fragment), 1, true);
             if ran == 1 {
                 return self.settle(warp, fragment, course.next());
