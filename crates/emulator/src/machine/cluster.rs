@@ -275,8 +275,9 @@ impl Cluster<'_, '_> {
         if self.lints.is_some() {
             checks::redundant_sync::see(self, at, &step.action);
         }
-        if step.is_watched() && self.engine == Engine::Warps {
-            // Now that the checks have seen it, a kernel may do it.
+        // Now that the checks have seen it, a kernel may do it. A branch ends the turn, as it does lane by lane.
+        let is_branch = matches!(step.action, Action::Control(_));
+        if step.is_watched() && self.engine == Engine::Warps && !is_branch {
             let (ran, course) = self.run_straight(program, (warp, fragment), 1, true);
             if ran == 1 {
                 return self.settle(warp, fragment, course.next());
