@@ -356,9 +356,9 @@ impl Detector {
         warp.exit(mask);
     }
 
-    /// Was anything found since the faults were taken?
+    /// Was anything found since the faults were taken that nothing later can put in other words?
     pub fn has_faults(&self) -> bool {
-        !self.faults.is_empty()
+        !self.faults.is_empty() && self.awaited.is_empty() && self.unpublished.is_empty()
     }
 
     /// Faults found since the last call, in the order of discovery.

@@ -34,7 +34,7 @@ pub enum Proof {
     Path { by: u32, text: String, first: u32, second: u32 },
     /// Several others do, each of which suffices: these lines conflict only when all of them are gone.
     Paths { first: u32, second: u32 },
-    /// It orders no conflicting accesses: even with every other synchronisation gone it makes no difference.
+    /// No two lines conflict for want of it, even with every other synchronisation gone.
     NothingToOrder,
     /// The mutant waits for more than the kernel does.
     Stronger,
@@ -79,7 +79,9 @@ impl fmt::Display for Proof {
             Proof::Paths { first, second } => {
                 write!(formatter, "several others order {}, and each suffices", Lines(*first, *second))
             }
-            Proof::NothingToOrder => formatter.write_str("it orders no conflicting accesses, whatever else is removed"),
+            Proof::NothingToOrder => {
+                formatter.write_str("no two lines conflict for want of it, whatever else is removed")
+            }
             Proof::Stronger => formatter.write_str("it waits for more than the kernel does"),
         }
     }
