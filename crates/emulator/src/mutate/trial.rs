@@ -1,6 +1,6 @@
 //! A kernel whose mutants are judged: what it does itself, and what each mutant does differently.
 
-use super::blind::{self, Surroundings};
+use super::blind;
 use super::rewrite::{Mutant, trapping};
 use super::verdict::{Catch, Cause, Proof, Verdict};
 use crate::backend::{Emulator, Error, Loaded};
@@ -32,7 +32,8 @@ pub struct Trial<'k> {
     known: BTreeSet<Key>,
     /// What the kernel leaves in memory, if that is the same under every schedule.
     result: Option<Memory>,
-    around: Surroundings,
+    /// Several clusters that can tell each other something.
+    communicating: bool,
 }
 
 /// How much of the launches is run.
@@ -49,10 +50,10 @@ impl<'k> Trial<'k> {
         let loaded = Emulator.load(kernel)?;
         let (resolved, seeds) = (loaded.resolved().clone(), (0..seeds).collect());
         let memory = Memory::new(&resolved, data_seed)?;
-        let around = surroundings(kernel, &resolved);
+        let communicating = communicates(kernel, &resolved);
         let budgets = [Options::default().instruction_budget; 2];
         let (known, result) = (BTreeSet::new(), None);
-        let mut trial = Trial { kernel, resolved, memory, seeds, budgets, known, result, around };
+        let mut trial = Trial { kernel, resolved, memory, seeds, budgets, known, result, communicating };
         trial.observe()?;
         Ok(trial)
     }
@@ -81,12 +82,12 @@ impl<'k> Trial<'k> {
     /// Schedules of whole launches. Where clusters know nothing of each other, a schedule is one of each cluster alone: a
     /// glance shows what it changes, and all clusters need to run once.
     fn seeds_of_whole(&self) -> &[u64] {
-        if self.around.communicating { &self.seeds } else { &self.seeds[..1] }
+        if self.communicating { &self.seeds } else { &self.seeds[..1] }
     }
 
     /// A hasty run ends at its first finding.
     fn run(&self, kernel: &Kernel, seed: u64, extent: Extent, hasty: bool) -> Result<(Run, Memory), Error> {
-        let clusters = if extent == Extent::Glance && !self.around.communicating { 1 } else { u64::MAX };
+        let clusters = if extent == Extent::Glance && !self.communicating { 1 } else { u64::MAX };
         let instruction_budget = self.budgets[extent as usize];
         // Nobody compares what a glance computes.
         let precision = if extent == Extent::Glance { Precision::Fast } else { Precision::Exact };
@@ -113,7 +114,7 @@ impl<'k> Trial<'k> {
         if mutant.operator.strengthens() {
             return Verdict::Equivalent(Proof::Stronger);
         }
-        match self.instruction(mutant).and_then(|instruction| blind::spot(instruction, self.around)) {
+        match self.instruction(mutant).and_then(|instruction| blind::spot(instruction)) {
             Some(what) => Verdict::Missed(Cause::Blind(what)),
             None => Verdict::Equivalent(self.proof(mutant)),
         }
@@ -123,7 +124,7 @@ impl<'k> Trial<'k> {
     fn caught(&self, changed: &Kernel) -> Option<Catch> {
         let glance = |seed: &u64| self.noticed(changed, *seed, Extent::Glance);
         let whole = |seed: &u64| self.noticed(changed, *seed, Extent::Whole);
-        let glances = if self.around.communicating { &[] } else { &self.seeds[..] };
+        let glances = if self.communicating { &[] } else { &self.seeds[..] };
         glances.iter().find_map(glance).or_else(|| self.seeds_of_whole().iter().find_map(whole))
     }
 
@@ -167,17 +168,15 @@ impl<'k> Trial<'k> {
     }
 }
 
-fn surroundings(kernel: &Kernel, resolved: &Resolved) -> Surroundings {
+/// Can clusters of a launch tell each other anything?
+fn communicates(kernel: &Kernel, resolved: &Resolved) -> bool {
     let bodies = kernel.module().functions.iter().flat_map(|function| &function.body);
     let cluster = |launch: &launch::resolved::Launch| {
         let required = || kernel.entry(launch).ok().and_then(checks::launch::required_cluster);
         launch.cluster.or_else(required).unwrap_or([1; 3]).iter().product::<u32>()
     };
     let several = |launch: &launch::resolved::Launch| launch.grid.iter().product::<u32>() > cluster(launch);
-    Surroundings {
-        communicating: !is_isolated(bodies) && resolved.launches.iter().any(several),
-        clustered: resolved.launches.iter().any(|launch| cluster(launch) > 1),
-    }
+    !is_isolated(bodies) && resolved.launches.iter().any(several)
 }
 
 /// What makes two findings of different runs the same.
