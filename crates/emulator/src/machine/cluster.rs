@@ -259,14 +259,6 @@ impl Cluster<'_, '_> {
         if let Some(touched) = step.touched.as_deref().filter(|_| self.checks) {
             checks::wgmma_registers::watch_touch(self, at, touched);
         }
-        // Now that the checks have seen it, a kernel may do it. A branch ends the turn, as it does lane by lane.
-        let is_branch = matches!(step.action, Action::Control(_));
-        if step.is_watched() && self.engine == Engine::Warps && !is_branch {
-            let (ran, course) = self.run_straight(program, (warp, fragment), 1, true);
-            if ran == 1 {
-                return self.settle(warp, fragment, course.next());
-            }
-        }
         self.warps[warp].steps += u64::from(!matches!(step.action, Action::Nothing));
         let fed = self.census.and_then(|census| census.fed(self, at, &step.action));
         let next = exec::execute(self, at, &step.action);
