@@ -8,8 +8,8 @@
 //! red.global.add.f32 [%sum], %part;      // a + (b + c) is not (a + b) + c
 //! ```
 //!
-//! Fix: add in a fixed order (each block writes its part, one block adds all of them), or add integers; or accept it. PTX
-//! ISA, "red": nothing is said about the order of atomics of different threads.
+//! Fix: add in a fixed order (each block writes its part, one block adds all of them), or add integers; or accept it.
+//! PTX ISA, "red": nothing is said about the order of atomics of different threads.
 
 use super::Check;
 use crate::finding::{Actor, Findings, Place, Report};

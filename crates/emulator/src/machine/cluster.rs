@@ -275,14 +275,6 @@ impl Cluster<'_, '_> {
         if self.lints.is_some() {
             checks::redundant_sync::see(self, at, &step.action);
         }
-        // Now that the checks have seen it, a kernel may do it. A branch ends the turn, as it does lane by lane.
-        let is_branch = matches!(step.action, Action::Control(_));
-        if step.is_watched() && self.engine == Engine::Warps && !is_branch {
-            let (ran, course) = self.run_straight(program, (warp, fragment), 1, true);
-            if ran == 1 {
-                return self.settle(warp, fragment, course.next());
-            }
-        }
         self.warps[warp].steps += u64::from(!matches!(step.action, Action::Nothing));
         let fed = self.census.and_then(|census| census.fed(self, at, &step.action));
         let read = checks::nan_birth::before(self, at);

@@ -221,16 +221,16 @@ mod tests {
     #[test]
     fn a_wait_in_one_arm_is_not_enough() {
         let arms = format!(
-            "{FENCE}\nPRODUCT\n{COMMIT}\n@%p bra END;\nwgmma.wait_group.sync.aligned 0;\nEND: mov.f32 %d0, 0f0;"
+            "{FENCE}\nPRODUCT\n{COMMIT}\n@%p bra END;\nwgmma.wait_group.sync.aligned 0;\nEND: mov.f32 %d0, 0f00000000;"
         );
         assert_eq!(watched(&arms).len(), 1);
     }
 
     #[test]
     fn what_is_touched_between_fence_and_product_is_watched_everywhere() {
-        let late = format!("mov.f32 %d0, 0f0;\n{FENCE}\nmov.f32 %d1, 0f0;\nPRODUCT");
+        let late = format!("mov.f32 %d0, 0f00000000;\n{FENCE}\nmov.f32 %d1, 0f00000000;\nPRODUCT");
         assert_eq!(watched(&late), [2]);
-        let early = format!("mov.f32 %d0, 0f0;\nmov.f32 %d1, 0f0;\n{FENCE}\nPRODUCT");
+        let early = format!("mov.f32 %d0, 0f00000000;\nmov.f32 %d1, 0f00000000;\n{FENCE}\nPRODUCT");
         assert!(watched(&early).is_empty());
     }
 }

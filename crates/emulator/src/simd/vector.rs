@@ -211,7 +211,7 @@ mod tests {
     }
 
     fn rows_are_known<const LEVEL: u8>() {
-        let row: [u32; 32] = std::array::from_fn(|lane| u32::MAX - 40 + 4 * lane as u32);
+        let row: [u32; 32] = std::array::from_fn(|lane| (u32::MAX - 40).wrapping_add(4 * lane as u32));
         assert_eq!(evenness::<LEVEL>(&row, 4), (true, false));
         assert_eq!(evenness::<LEVEL>(&row, 8), (false, false));
         assert_eq!(evenness::<LEVEL>(&[7; 32], 4), (false, true));
