@@ -197,7 +197,9 @@ mod tests {
     }
 
     fn run(threads: u32, body: &str) -> Run {
-        let recipe = format!("//@ [[launch]]\n//@ grid = [1, 1, 1]\n//@ block = [{threads}, 1, 1]\n//@ cluster = [1, 1, 1]\n//@ args = []\n");
+        let recipe = format!(
+            "//@ [[launch]]\n//@ grid = [1, 1, 1]\n//@ block = [{threads}, 1, 1]\n//@ cluster = [1, 1, 1]\n//@ args = []\n"
+        );
         let head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry one()\n{\n.reg .b32 %bar, %left;\n\
                     .reg .b64 %state;\n.reg .pred %p;\n.shared .align 8 .b64 barrier;\nmov.u32 %bar, barrier;\n\
                     mov.u32 %left, 50;\n";
