@@ -84,8 +84,9 @@ pub fn execute(cluster: &mut Cluster, at: At, jump: &Jump) -> Next {
     match jump {
         Jump::Branch { target, meeting } => {
             let meeting = meeting.of(cluster);
+            let parts = at.mask != 0 && at.mask != cluster.warps[at.warp].fragments[at.fragment].mask;
             cluster.warps[at.warp].branch(at.fragment, at.mask, *target, meeting);
-            Next::Done
+            if parts { Next::Done } else { Next::Elsewhere }
         }
         _ if at.mask == 0 => Next::Following,
         Jump::Table { index, targets, meeting } => jump_by_table(cluster, at, *index, targets, meeting.of(cluster)),

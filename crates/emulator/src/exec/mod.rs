@@ -189,6 +189,8 @@ pub enum Next {
     Following,
     /// The following statement, but others come first.
     Pause,
+    /// The statement that a jump of all lanes has set.
+    Elsewhere,
     /// The action has set fragments and states itself.
     Done,
 }

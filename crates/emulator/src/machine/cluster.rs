@@ -301,7 +301,9 @@ impl Cluster<'_, '_> {
             }
         }
         let same = warp.fragments.len() == fragments;
-        next == Next::Following && same && warp.fragments.get(fragment).is_some_and(|one| one.state == State::Ready)
+        matches!(next, Next::Following | Next::Elsewhere)
+            && same
+            && warp.fragments.get(fragment).is_some_and(|one| one.state == State::Ready)
     }
 
     pub fn read(&self, warp: usize, source: Source) -> Values {
