@@ -116,6 +116,14 @@ fn flags_that_would_be_ignored_are_refused() {
 }
 
 /// The command that a finding names gives the same report again.
+/// Runs the command that a report names.
+fn repeated(report: &str) -> Output {
+    let (_, rest) = report.split_once("repeat with `veriflash ").expect(report);
+    let (command, _) = rest.split_once('`').expect(report);
+    let line = format!("'{}' {command}", env!("CARGO_BIN_EXE_veriflash"));
+    Command::new("sh").args(["-c", &line]).env("NO_COLOR", "1").output().expect("a shell")
+}
+
 #[test]
 fn the_command_that_repeats_a_finding_does() {
     let body = ".version 7.0\n.target sm_80\n.address_size 64\n.entry k(.param .u64 x) {\n.reg .b64 %a;\n\
@@ -125,11 +133,17 @@ fn the_command_that_repeats_a_finding_does() {
     let output = veriflash(&[&["sanitize", shown(&path)], &flags[..]].concat());
     let report = text(&output);
     assert_eq!(exit(&output), 1, "{report}");
-    let (_, rest) = report.split_once("repeat with `veriflash ").expect(&report);
-    let (command, _) = rest.split_once('`').expect(&report);
-    let line = format!("'{}' {command}", env!("CARGO_BIN_EXE_veriflash"));
-    let again = Command::new("sh").args(["-c", &line]).env("NO_COLOR", "1").output().expect("a shell");
+    let again = repeated(&report);
     assert_eq!((exit(&again), text(&again)), (1, report));
+}
+
+#[test]
+fn a_run_that_its_budget_ended_ends_there_again() {
+    let (_folder, path) = case("loop.ptx", &format!("{HEAD}.entry k() {{ again: bra again; }}\n"));
+    let output = veriflash(&["run", shown(&path), "--budget", "5000"]);
+    let again = repeated(&text(&output));
+    assert_eq!((exit(&output), exit(&again)), (1, 1));
+    assert!(text(&again).contains("does not end within 5000 instructions"), "{}", text(&again));
 }
 
 /// Of the runs of an attention kernel on tensor cores: what it left, and what became of its expectations.

@@ -112,7 +112,9 @@ fn the_same_whatever_the_number_of_threads() {
     let run = |threads: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_veriflash"));
         command.args(["mutate", "corpus/barrier_ring.sm_80.toml", "--list"]).current_dir(env!("CARGO_MANIFEST_DIR"));
-        command.env("RAYON_NUM_THREADS", threads).output().expect("the binary runs").stdout
+        let output = command.env("RAYON_NUM_THREADS", threads).output().expect("the binary runs");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("mutants; caught"), "{output:?}");
+        output.stdout
     };
     assert_eq!(run("1"), run("3"));
 }

@@ -127,9 +127,14 @@ fn dump(folder: &Path, outputs: &[Output]) -> anyhow::Result<()> {
 
 /// The command line that runs the same data again.
 fn repeat(arguments: &Arguments) -> String {
-    let data = if arguments.data_seed == 0 { String::new() } else { format!(" --data-seed {}", arguments.data_seed) };
+    let flag = |name: &str, value: u64, default: u64| match value == default {
+        true => String::new(),
+        false => format!(" --{name} {value}"),
+    };
+    let data = flag("data-seed", arguments.data_seed, 0);
+    let budget = flag("budget", arguments.budget, Options::default().instruction_budget);
     let arithmetic = if arguments.arithmetic == Arithmetic::Fast { " --arithmetic fast" } else { "" };
-    format!("{}{data}{arithmetic}", arguments.input.repeat("run"))
+    format!("{}{data}{budget}{arithmetic}", arguments.input.repeat("run"))
 }
 
 /// A kernel whose recipe says that it computes attention is judged by the oracle.

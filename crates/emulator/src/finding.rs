@@ -143,22 +143,26 @@ impl<'a> Findings<'a> {
         (function, base, step - base)
     }
 
-    /// The first example of a pair of places is kept; later ones are counted. Which of two unordered events ran first
+    /// The first example of a pair of places is kept, unless a graver one comes; others are counted. Which of two unordered events ran first
     /// is luck, so the pair counts, whatever its order.
     pub fn add(&mut self, report: Report) {
         let second = report.second.place;
         let first = report.first.as_ref().filter(|_| !report.check.by_second).map_or(second, |actor| actor.place);
         let key = (self.function, first.min(second), first.max(second), report.check.name);
+        let mut count = report.count;
         if let Some(known) = self.found.get_mut(&key) {
-            known.count += report.count;
-            return;
+            known.count += count;
+            if known.severity >= report.severity {
+                return;
+            }
+            count = known.count;
         }
         let second = self.event(&report.second);
         let (first, second) = match report.first {
             Some(first) => (self.event(&first), Some(second)),
             None => (second, None),
         };
-        let Report { check, message, missing, help, count, .. } = report;
+        let Report { check, message, missing, help, .. } = report;
         let (check, severity, seed, policy) = (check.name, report.severity, self.seed, self.policy);
         let finding = Finding { check, severity, message, first, second, missing, help, count, seed, policy };
         self.found.insert(key, finding);

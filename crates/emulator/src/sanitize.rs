@@ -55,7 +55,12 @@ pub(crate) fn merge<'a>(all: impl Iterator<Item = &'a Finding>) -> Vec<Finding> 
         // A pair is unordered, whatever a schedule makes of it; single events belong to their check.
         let check = if finding.second.is_some() { "" } else { finding.check };
         let key = (first.max(second), first.min(second), check);
-        merged.entry(key).and_modify(|known| known.count = known.count.max(finding.count)).or_insert(finding.clone());
+        let known = merged.entry(key).or_insert(finding.clone());
+        let count = known.count.max(finding.count);
+        if finding.severity > known.severity {
+            *known = finding.clone();
+        }
+        known.count = count;
     }
     merged.into_values().collect()
 }

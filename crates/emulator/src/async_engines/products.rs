@@ -2,6 +2,7 @@
 //! are waited for.
 
 use crate::exec::{At, Issued, Multiply};
+use launch::finding::Severity;
 use ptx::RegisterId;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,8 +21,8 @@ pub struct Unobserved {
     pub at: At,
     /// Groups committed before it was issued.
     pub group: u64,
-    /// A misuse of its registers has been reported.
-    pub told: bool,
+    /// The gravest misuse of its registers that has been reported.
+    pub told: Option<Severity>,
 }
 
 /// A register of products that threads touched behind the last fence.
@@ -49,7 +50,7 @@ pub struct Products {
 impl Products {
     pub fn issue(&mut self, at: At, product: Product) {
         let (multiply, group) = (product.multiply.clone(), self.committed);
-        self.unobserved.push_back(Unobserved { multiply, at, group, told: false });
+        self.unobserved.push_back(Unobserved { multiply, at, group, told: None });
         self.flying.push_back(product);
     }
 

@@ -55,10 +55,9 @@ pub fn report_starved(cluster: &mut Cluster, waiting: &[(At, State)]) -> bool {
     let Some((at, count)) = waiting.iter().find_map(|(at, state)| Some((*at, wanted(*state)?))) else { return false };
     let rank = cluster.rank(at.warp);
     let pool = &cluster.blocks[rank].registers;
-    let asked = waiting
-        .iter()
-        .filter(|(other, _)| cluster.rank(other.warp) == rank)
-        .filter_map(|(other, state)| Some((wanted(*state)? - pool.counts[cluster.warp_in_block(other.warp)]) * 32));
+    let asked = waiting.iter().filter(|(other, _)| cluster.rank(other.warp) == rank).filter_map(|(other, state)| {
+        Some(wanted(*state)?.saturating_sub(pool.counts[cluster.warp_in_block(other.warp)]) * 32)
+    });
     let (needed, whole) = (pool.owned() + asked.sum::<u32>(), pool.whole());
     let message = format!("nobody can go on: the warps of the block want {needed} registers, and it has {whole}");
     let label = format!("{} waits here for {count} registers per thread", words::who(cluster, at.warp, at.mask));

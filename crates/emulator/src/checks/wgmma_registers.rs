@@ -64,10 +64,14 @@ fn report_in_flight(
     let (mut found, committed) = (None, cluster.products[at.warp].committed);
     for product in cluster.products[at.warp].unobserved() {
         let Some((register, role)) = misused(&product.multiply) else { continue };
-        let told = std::mem::replace(&mut product.told, true);
-        found.get_or_insert((product.at, committed - product.group, register, role, told));
+        // The product only reads A, so that whoever reads it too gets the right value, though the manual forbids it.
+        let harmless = role == Role::Operand && verb == "read";
+        let severity = if harmless { Severity::Warning } else { CHECK.severity };
+        let news = product.told < Some(severity);
+        product.told = product.told.max(Some(severity));
+        found.get_or_insert((product.at, committed - product.group, register, role, news.then_some(severity)));
     }
-    let Some((issued, groups, register, role, false)) = found else { return };
+    let Some((issued, groups, register, role, Some(severity))) = found else { return };
     let name = cluster.findings.register(register);
     let (what, does) = match role {
         Role::Accumulator => (format!("the accumulator `{name}`"), "accumulates into it"),
@@ -77,9 +81,6 @@ fn report_in_flight(
     let first = cluster.actor(issued, &format!("(1) a product that {does}"));
     let second = cluster.actor(at, &format!("(2) {verb} by {}", words::who(cluster, at.warp, at.mask)));
     let (missing, help) = remedy(groups);
-    // The product only reads A, so that whoever reads it too gets the right value, though the manual forbids it.
-    let harmless = role == Role::Operand && verb == "read";
-    let severity = if harmless { Severity::Warning } else { CHECK.severity };
     let report = Report::new(&CHECK, message, second).first(first).missing(missing).help(help);
     cluster.findings.add(report.severity(severity));
 }
