@@ -40,7 +40,6 @@ pub mod checks;
 mod cost;
 mod exec;
 mod finding;
-pub mod happens_before;
 mod machine;
 mod memory;
 pub mod mutate;

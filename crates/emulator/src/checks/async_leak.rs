@@ -17,8 +17,8 @@
 use super::{Check, words};
 use crate::exec::{At, shared_byte};
 use crate::finding::Report;
-use crate::happens_before::{Unfinished, Waitable};
 use crate::machine::Cluster;
+use happens_before::{Unfinished, Waitable};
 
 pub const CHECK: Check = Check::error("async-leak", include_str!("async_leak.rs"));
 

@@ -17,8 +17,8 @@ use super::{Check, words};
 use crate::cost::{Cost, Spent};
 use crate::exec::{Access, Accessed, At};
 use crate::finding::Report;
-use crate::happens_before::Kind;
 use crate::machine::Cluster;
+use happens_before::Kind;
 
 pub const CHECK: Check = Check::lint("bank-conflict", include_str!("bank_conflict.rs"));
 

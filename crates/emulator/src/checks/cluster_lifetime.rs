@@ -17,8 +17,8 @@
 use super::{Check, words};
 use crate::exec::At;
 use crate::finding::Report;
-use crate::happens_before::{Absence, Absent};
 use crate::machine::Cluster;
+use happens_before::{Absence, Absent};
 
 pub const CHECK: Check = Check::error("cluster-lifetime", include_str!("cluster_lifetime.rs"));
 

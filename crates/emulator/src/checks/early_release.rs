@@ -14,8 +14,8 @@
 
 use super::{Check, missing_wait, order, words};
 use crate::finding::Report;
-use crate::happens_before::{Agent, Fault};
 use crate::machine::Cluster;
+use happens_before::{Agent, Fault};
 
 pub const CHECK: Check = Check::error("early-release", include_str!("early_release.rs"));
 

@@ -15,8 +15,8 @@
 use super::{Check, order, words};
 use crate::exec::shared_byte;
 use crate::finding::Report;
-use crate::happens_before::{Agent, Batch, Fault};
 use crate::machine::Cluster;
+use happens_before::{Agent, Batch, Fault};
 
 pub const CHECK: Check = Check::error("missing-wait", include_str!("missing_wait.rs"));
 

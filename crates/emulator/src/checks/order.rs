@@ -4,8 +4,8 @@ use super::uninitialised_memory::Suspect;
 use super::{early_release, missing_wait, proxy_fence, race_shared, race_warp, uninitialised_memory, words};
 use crate::exec::{At, shared_byte};
 use crate::finding::{Actor, Report};
-use crate::happens_before::{Agent, Batch, Class, Fault, Party, Space};
 use crate::machine::Cluster;
+use happens_before::{Agent, Batch, Class, Fault, Party, Space};
 
 /// At the end of a cluster: its races, and the reads of unwritten bytes that are not races. Returns those of which the
 /// other clusters decide.

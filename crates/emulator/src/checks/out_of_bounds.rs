@@ -14,9 +14,9 @@
 use super::{Check, words};
 use crate::exec::{Access, Accessed, At};
 use crate::finding::Report;
-use crate::happens_before::Kind;
 use crate::machine::{Cluster, Values};
 use crate::memory::Outside;
+use happens_before::Kind;
 use ptx::Space;
 
 pub const CHECK: Check = Check::error("out-of-bounds", include_str!("out_of_bounds.rs"));

@@ -16,8 +16,8 @@
 
 use super::{Check, order, words};
 use crate::finding::Report;
-use crate::happens_before::{Agent, Fault};
 use crate::machine::Cluster;
+use happens_before::{Agent, Fault};
 use launch::finding::Severity;
 
 pub const CHECK: Check = Check::error("proxy-fence", include_str!("proxy_fence.rs")).by_second();

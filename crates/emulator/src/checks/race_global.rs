@@ -22,9 +22,9 @@
 
 use super::{Check, proxy_fence, words};
 use crate::finding::{Actor, Findings, Place, Report};
-use crate::happens_before::{Crossing, Gap, NearMiss, Scope, Site, Told, Unit, Visitor};
 use crate::machine::LaunchShape;
 use crate::memory::GlobalMemory;
+use happens_before::{Crossing, Gap, NearMiss, Scope, Site, Told, Unit, Visitor};
 
 pub const CHECK: Check = Check::error("race-global", include_str!("race_global.rs"));
 

@@ -15,8 +15,8 @@
 
 use super::{Check, order, words};
 use crate::finding::Report;
-use crate::happens_before::{Agent, Batch, Fault, Published, Reach, Release};
 use crate::machine::Cluster;
+use happens_before::{Agent, Batch, Fault, Published, Reach, Release};
 
 pub const CHECK: Check = Check::error("race-shared", include_str!("race_shared.rs"));
 

@@ -13,8 +13,8 @@
 
 use super::{Check, order};
 use crate::finding::Report;
-use crate::happens_before::Fault;
 use crate::machine::Cluster;
+use happens_before::Fault;
 
 pub const CHECK: Check = Check::error("race-warp", include_str!("race_warp.rs"));
 

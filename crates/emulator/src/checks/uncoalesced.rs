@@ -16,8 +16,8 @@ use super::{Check, words};
 use crate::cost::{Cost, Spent};
 use crate::exec::{Access, Accessed, At};
 use crate::finding::Report;
-use crate::happens_before::Kind;
 use crate::machine::Cluster;
+use happens_before::Kind;
 use ptx::Space;
 
 pub const CHECK: Check = Check::lint("uncoalesced", include_str!("uncoalesced.rs"));

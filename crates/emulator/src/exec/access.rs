@@ -2,9 +2,9 @@
 
 use super::At;
 use crate::checks;
-use crate::happens_before::{Kind, Lanes, Semantics, Site, Space as Watched};
 use crate::machine::{Cluster, Values, lanes};
 use crate::memory::{LOCAL_WINDOW, PARAMETER_WINDOW, SharedMemory, in_window};
+use happens_before::{Kind, Lanes, Semantics, Site, Space as Watched};
 use ptx::Space;
 
 /// What an instruction does to memory, the same for all its lanes.

@@ -4,8 +4,8 @@ use super::access::{Access, Accessed};
 use super::{At, Next};
 use crate::async_engines::Flight;
 use crate::checks;
-use crate::happens_before::{Kind, Lanes, Site};
 use crate::machine::{AddressSource, Cluster, Decoder, Source, Why, lanes};
+use happens_before::{Kind, Lanes, Site};
 use ptx::forms::AsyncCopy;
 use ptx::{Immediate, Instruction, Operand, Space, Type};
 
@@ -120,7 +120,7 @@ impl Cluster<'_, '_> {
         bytes: u32,
         sizes: &[u32; 32],
     ) {
-        use crate::happens_before::Space as Watched;
+        use happens_before::Space as Watched;
         let (mut from, mut to, mut mask, mut read) = ([0; 32], [0; 32], 0, *sizes);
         for lane in lanes(at.mask) {
             let Some(place) = self.watched_place(Watched::Shared, targets[lane]) else { continue };

@@ -2,11 +2,11 @@
 
 use super::access::{Access, Accessed};
 use super::{At, Next, fence};
-use crate::happens_before::{Kind, Semantics};
 use crate::machine::{AddressSource, Cluster, Decoder, Source, Values, Why, lanes, truncate};
 use crate::numerics::arithmetic::{self, Mode};
 use crate::numerics::half;
 use crate::numerics::update::Operation;
+use happens_before::{Kind, Semantics};
 use ptx::forms::Atomic;
 use ptx::{Instruction, Operand, RegisterId, Type};
 

@@ -2,8 +2,8 @@
 
 use super::{Action, At, Next};
 use crate::checks;
-use crate::happens_before::{Lanes, Semantics};
 use crate::machine::{Cluster, Decoder, Source, Why, lanes};
+use happens_before::{Lanes, Semantics};
 use ptx::forms::Barrier;
 use ptx::{Instruction, Operand, RegisterId, Type};
 

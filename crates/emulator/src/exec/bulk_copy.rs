@@ -8,9 +8,9 @@ use crate::async_engines::tensor::Plan;
 use crate::async_engines::tensor_map::{BYTES as MAP_BYTES, Fault, TensorMap};
 use crate::async_engines::{Operation, Piece, Spot, Transfer};
 use crate::checks;
-use crate::happens_before::{Bulk as Touched, Kind, Site, Space as Watched, Stretch};
 use crate::machine::{AddressSource, Cluster, Decoder, Source, Why, lanes};
 use crate::numerics::update::Operation as Change;
+use happens_before::{Bulk as Touched, Kind, Site, Space as Watched, Stretch};
 use ptx::forms::BulkCopy as Op;
 use ptx::{Immediate, Instruction, Operand, Space, Type};
 

@@ -1,8 +1,8 @@
 //! Fences between the accesses of one thread, and what accesses order themselves.
 
 use super::{Action, At, Next};
-use crate::happens_before::{Lanes, ProxyFence, Scope, Semantics, Site};
 use crate::machine::{AddressSource, Cluster, Decoder, Why, lanes};
+use happens_before::{Lanes, ProxyFence, Scope, Semantics, Site};
 use ptx::Instruction;
 use ptx::forms::Fence;
 

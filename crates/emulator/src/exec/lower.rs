@@ -1,9 +1,9 @@
 //! From decoded instructions to whole-warp kernels, for the forms that have one.
 
 use super::{Action, Compute, Lanewise, control, movement};
-use crate::happens_before::Space;
 use crate::machine::{Fixed, Layout, Place, Source, Step};
 use crate::simd::{Code, Kernel, NO_MEETING, Operation, Permutation, Traffic, UNGUARDED, combine};
+use happens_before::Space;
 use ptx::RegisterId;
 
 /// A kernel that does what a lanewise function does, and what else it needs to know.

@@ -3,12 +3,12 @@
 use super::access::Access;
 use super::product::{Product, Work, integers, shape};
 use super::{Action, At, Next, together};
-use crate::happens_before::Kind;
 use crate::machine::{AddressSource, Cluster, Decoder, Source, Why};
 use crate::numerics::format::{Format, Rounding};
 use crate::numerics::fragment::transpose;
 use crate::numerics::product::Arithmetic;
 use crate::numerics::tensor_core::Rule;
+use happens_before::Kind;
 use ptx::forms::Matrix;
 use ptx::{Instruction, RegisterId, Space, Type};
 

@@ -4,8 +4,8 @@ use super::access::{Access, Accessed, watched_shared};
 use super::{Action, At, Next};
 use crate::async_engines::{Effect, Mbarrier, Operation, Spot};
 use crate::checks;
-use crate::happens_before::{Kind, Scope, Semantics, Site};
 use crate::machine::{AddressSource, Cluster, Decoder, Source, State, Values, Why, lanes};
+use happens_before::{Kind, Scope, Semantics, Site};
 use ptx::forms::Mbarrier as Op;
 use ptx::{Instruction, RegisterId, Space, Type};
 

@@ -39,8 +39,8 @@ pub use support::{Difference, NOT_BIT_EQUAL, executes, knows_special};
 pub use wgmma::{Issued, Multiply, Reads, Request, Role};
 
 use crate::checks;
-use crate::happens_before::{Lanes, Semantics};
 use crate::machine::{Cluster, Decoder, Source, Values, Why};
+use happens_before::{Lanes, Semantics};
 use ptx::{Instruction, Op, RegisterId};
 
 /// An instruction that computes each lane's result from that lane's operands alone: the one definition of its form.

@@ -2,10 +2,10 @@
 
 use super::access::{Access, Accessed};
 use super::{Action, At, Lanewise, Next, fence};
-use crate::happens_before::{Kind, Semantics, Space as Watched};
 use crate::machine::{AddressSource, Cluster, Decoder, Source, Values, Why, lanes, truncate};
 use crate::memory::{LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, SharedMemory};
 use crate::simd::Kernel;
+use happens_before::{Kind, Semantics, Space as Watched};
 use ptx::forms::Movement;
 use ptx::{Instruction, Operand, RegisterId, Space, Type};
 

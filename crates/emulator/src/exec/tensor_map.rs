@@ -3,8 +3,8 @@
 use super::access::Access;
 use super::{Action, At, Next};
 use crate::async_engines::tensor_map::{BYTES, Field, replace};
-use crate::happens_before::Kind;
 use crate::machine::{AddressSource, Cluster, Decoder, Source, Why, lanes};
+use happens_before::Kind;
 use ptx::forms::TensorMap as Op;
 use ptx::{Immediate, Instruction, Operand, Space, Type};
 

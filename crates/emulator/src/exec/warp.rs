@@ -2,9 +2,9 @@
 
 use super::{At, Next};
 use crate::checks;
-use crate::happens_before::{Lanes, Site};
 use crate::machine::{Cluster, Decoder, Source, Values, Why, lanes};
 use crate::simd::Permutation;
+use happens_before::{Lanes, Site};
 use ptx::forms::Warp;
 use ptx::{Instruction, Operand, RegisterId, Type};
 

@@ -4,11 +4,11 @@ use super::access::Access;
 use super::layout::Layout;
 use super::product::{Product, Work, integers, orders, shape};
 use super::{Action, At, Next, together};
-use crate::happens_before::Kind;
 use crate::machine::{AddressSource, Cluster, Decoder, Source, Values, Why};
 use crate::numerics::format::Rounding;
 use crate::numerics::product::Arithmetic;
 use crate::numerics::tensor_core::Rule;
+use happens_before::Kind;
 use ptx::forms::Wmma;
 use ptx::{Instruction, RegisterId, Space, Type};
 

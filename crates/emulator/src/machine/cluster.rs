@@ -11,12 +11,12 @@ use crate::checks::barrier::BARRIERS;
 use crate::checks::uninitialised_memory::UnwrittenReads;
 use crate::exec::{self, Accessed, Action, At, Next};
 use crate::finding::{Actor, Findings, Place};
-use crate::happens_before::{Detector, Lanes};
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::operand_sets::Census;
 use crate::scheduler::Adversary;
 use crate::simd::{Level, Straight, View};
 use crate::trace::Recorder;
+use happens_before::{Detector, Lanes};
 use launch::backend::{Engine, Precision};
 use std::collections::BTreeMap;
 

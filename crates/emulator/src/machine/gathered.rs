@@ -4,8 +4,8 @@ use super::LaunchShape;
 use crate::checks::race_global::{self, Scene};
 use crate::checks::uninitialised_memory::{self, Suspect};
 use crate::finding::Findings;
-use crate::happens_before::{Crossing, Ledger, Summary};
 use crate::memory::GlobalMemory;
+use happens_before::{Crossing, Ledger, Summary};
 
 /// What one cluster leaves.
 pub struct Left {

@@ -4,7 +4,7 @@ use super::{Cluster, State};
 use crate::checks;
 use crate::checks::barrier::BARRIERS;
 use crate::exec::{self, At, Ballot, Next};
-use crate::happens_before::{Lanes, Semantics, Site};
+use happens_before::{Lanes, Semantics, Site};
 use std::collections::BTreeMap;
 
 /// A block barrier that is filling.

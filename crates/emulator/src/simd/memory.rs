@@ -3,8 +3,8 @@
 
 use super::lanes::File;
 use super::vector;
-use crate::happens_before::{Detector, Kind, Lanes, Semantics, Site, Space};
 use crate::memory::{Bytes, GlobalMemory};
+use happens_before::{Detector, Kind, Lanes, Semantics, Site, Space};
 
 /// A weak load or store of whole words, or of one value of up to two bytes.
 #[derive(Clone, Copy, Debug)]

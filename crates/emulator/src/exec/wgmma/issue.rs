@@ -5,8 +5,8 @@ use crate::async_engines::Product;
 use crate::checks;
 use crate::exec::access::{Access, Accessed, watched_shared};
 use crate::exec::{At, Next, together};
-use crate::happens_before::{Kind, Site, Stretch};
 use crate::machine::{Cluster, State};
+use happens_before::{Kind, Site, Stretch};
 use ptx::Space;
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use super::descriptor::Tile;
 use super::{Issued, PIECE};
 use crate::exec::access::watched_shared;
 use crate::exec::bulk_copy::merged;
-use crate::happens_before::{Space, Stretch};
+use happens_before::{Space, Stretch};
 use std::collections::HashMap;
 use std::sync::Arc;
 

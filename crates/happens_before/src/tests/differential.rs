@@ -4,8 +4,8 @@
 mod program;
 
 use super::{Duel, Event, lanes_of};
-use crate::happens_before::actor::Gap;
-use crate::happens_before::{Lanes, Site};
+use crate::actor::Gap;
+use crate::{Lanes, Site};
 use program::Program;
 
 pub struct Dice(u64);

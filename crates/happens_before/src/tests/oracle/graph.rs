@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use super::{Oracle, Thread};
-use crate::happens_before::tests::lanes_of;
-use crate::happens_before::{Lanes, Scope, Space};
+use crate::tests::lanes_of;
+use crate::{Lanes, Scope, Space};
 
 pub type Id = usize;
 

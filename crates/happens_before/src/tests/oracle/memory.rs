@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use super::Oracle;
 use super::graph::{Id, Release};
-use crate::happens_before::actor::Gap;
-use crate::happens_before::tests::Event;
-use crate::happens_before::{Kind, Lanes, ProxyFence, Scope, Semantics, Site, Space};
+use crate::actor::Gap;
+use crate::tests::Event;
+use crate::{Kind, Lanes, ProxyFence, Scope, Semantics, Site, Space};
 
 /// Who made an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

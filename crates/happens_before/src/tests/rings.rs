@@ -6,7 +6,7 @@
 use super::Event;
 use super::litmus::{Program, cluster, cta, rows};
 use super::machine::*;
-use crate::happens_before::{Agent, Class, Kind, Lanes, Space};
+use crate::{Agent, Class, Kind, Lanes, Space};
 
 const FULL: u64 = 0x4000;
 const NEXT: u64 = 0x4008;

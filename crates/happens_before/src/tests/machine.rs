@@ -2,7 +2,7 @@
 
 use super::litmus::{Program, rows};
 use super::{ALL, Event};
-use crate::happens_before::{Class, Kind, Lanes, ProxyFence, Scope, Semantics, Space, Stretch};
+use crate::{Class, Kind, Lanes, ProxyFence, Scope, Semantics, Space, Stretch};
 
 pub const RELEASE: Semantics = Semantics::release(Scope::Cta);
 pub const ACQUIRE: Semantics = Semantics::acquire(Scope::Cta);

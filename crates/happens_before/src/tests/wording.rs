@@ -2,7 +2,7 @@
 
 use super::litmus::{Program, cta, rows};
 use super::{ALL, Event};
-use crate::happens_before::{
+use crate::{
     Agent, Batch, Class, Fault, Kind, Lanes, Means, Published, Reach, Release, Site, Space, Unfinished, Waitable,
 };
 
@@ -25,7 +25,7 @@ fn both_accesses_and_the_bytes_they_share_are_named() {
     let program = cta(2).access(lane(0, 3), Kind::Write, rows(20, 0), 16);
     let fault = only(program.access(lane(1, 9), Kind::Read, rows(28, 0), 16));
     assert_eq!((fault.class, fault.space, fault.address, fault.bytes), (Class::RaceShared, Space::Shared, 28, 8));
-    let party = |party: crate::happens_before::Party| (party.warp, party.lane, party.site, party.write, party.agent);
+    let party = |party: crate::Party| (party.warp, party.lane, party.site, party.write, party.agent);
     assert_eq!(party(fault.first), (0, 3, Site(0), true, Agent::Thread));
     assert_eq!(party(fault.second), (1, 9, Site(1), false, Agent::Thread));
     assert_eq!(fault.count, 1);

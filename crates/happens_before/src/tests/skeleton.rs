@@ -4,7 +4,7 @@
 use super::Event;
 use super::litmus::{Program, cta, rows};
 use super::machine::*;
-use crate::happens_before::{Kind, Lanes, ProxyFence, Space};
+use crate::{Kind, Lanes, ProxyFence, Space};
 
 const GROUPS: [u32; 2] = [4, 8];
 /// mbarriers: Q full, K full x2, V full x2, K empty x2, V empty x2, Q empty.

@@ -3,7 +3,7 @@
 use super::Event;
 use super::litmus::{Program, cta, rows};
 use super::machine::*;
-use crate::happens_before::{Agent, Batch, Bulk, Class, Detector, Kind, Lanes, ProxyFence, Site, Space};
+use crate::{Agent, Batch, Bulk, Class, Detector, Kind, Lanes, ProxyFence, Site, Space};
 
 #[test]
 fn a_fence_lies_on_the_way_from_the_thread_to_the_unit() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::machine::Mbarrier;
 use super::{ALL, Duel, Event};
-use crate::happens_before::{Class, Fault, Kind, Lanes, Scope, Semantics, Site, Space};
+use crate::{Class, Fault, Kind, Lanes, Scope, Semantics, Site, Space};
 
 /// A program under construction: steps are numbered from 0, and their numbers are their sites.
 pub(super) struct Program {
@@ -149,7 +149,7 @@ impl Program {
         self.duel.detector.take_faults()
     }
 
-    pub(super) fn detector(&self) -> &crate::happens_before::Detector {
+    pub(super) fn detector(&self) -> &crate::Detector {
         &self.duel.detector
     }
 

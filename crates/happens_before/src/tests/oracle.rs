@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::{Event, lanes_of};
-use crate::happens_before::{Lanes, ProxyFence, Scope, Semantics, Site, Space, Stretch};
+use crate::{Lanes, ProxyFence, Scope, Semantics, Site, Space, Stretch};
 use graph::{Id, Node, Release};
 pub use memory::{Past, Race, Unit};
 

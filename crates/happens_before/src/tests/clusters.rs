@@ -3,7 +3,7 @@
 use super::Event;
 use super::litmus::{Program, cluster, cta, rows};
 use super::machine::*;
-use crate::happens_before::{Kind, Lanes, ProxyFence, Scope, Semantics, Space};
+use crate::{Kind, Lanes, ProxyFence, Scope, Semantics, Space};
 
 const FAR: u64 = 1 << 32;
 
@@ -119,16 +119,16 @@ fn mbarriers_hand_over_what_came_before_the_arrival() {
 
 #[test]
 fn an_initialisation_must_be_known_to_those_who_use_it() {
-    let mut detector = crate::happens_before::Detector::new(&[u32::MAX; 3], 2);
-    let site = crate::happens_before::Site(0);
-    let knows = |detector: &crate::happens_before::Detector, warp| detector.mbarrier_is_initialised(one(warp), 0x4000);
+    let mut detector = crate::Detector::new(&[u32::MAX; 3], 2);
+    let site = crate::Site(0);
+    let knows = |detector: &crate::Detector, warp| detector.mbarrier_is_initialised(one(warp), 0x4000);
     assert!(!knows(&detector, 0));
     detector.mbarrier_init(one(0), 0x4000);
     assert_eq!([0, 1, 2].map(|warp| knows(&detector, warp)), [true, false, false]);
     [0, 1].iter().for_each(|warp| detector.barrier_arrive(whole(*warp), site, 0));
     detector.barrier_complete(0, &[whole(0), whole(1)]);
     assert_eq!([0, 1, 2].map(|warp| knows(&detector, warp)), [true, true, false]);
-    let relaxed_round = |detector: &mut crate::happens_before::Detector| {
+    let relaxed_round = |detector: &mut crate::Detector| {
         [0, 1, 2].iter().for_each(|warp| detector.cluster_arrive(whole(*warp), site, RELAXED));
         detector.cluster_complete(&[whole(2)]);
     };
@@ -143,10 +143,10 @@ fn an_initialisation_must_be_known_to_those_who_use_it() {
 
 #[test]
 fn an_object_made_anew_tells_nothing_of_the_old_one() {
-    let mut detector = crate::happens_before::Detector::new(&[u32::MAX; 2], 2);
-    let site = crate::happens_before::Site(7);
+    let mut detector = crate::Detector::new(&[u32::MAX; 2], 2);
+    let site = crate::Site(7);
     detector.mbarrier_init(one(0), 0x4000);
-    let bulk = crate::happens_before::Bulk { writes: &[stage(0)], ..Default::default() };
+    let bulk = crate::Bulk { writes: &[stage(0)], ..Default::default() };
     detector.bulk_load(one(0), site, 0x4000, &bulk);
     detector.mbarrier_init(one(0), 0x4000);
     detector.mbarrier_phase_complete(0x4000);

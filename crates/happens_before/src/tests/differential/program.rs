@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Dice;
-use crate::happens_before::tests::{ALL, Event};
-use crate::happens_before::{Kind, Lanes, ProxyFence, Scope, Semantics, Space, Stretch};
+use crate::tests::{ALL, Event};
+use crate::{Kind, Lanes, ProxyFence, Scope, Semantics, Space, Stretch};
 
 /// Where flags and mbarriers lie.
 const FLAG: u64 = 2048;

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::differential::Dice;
 use super::oracle::Oracle;
 use super::{Event, Faulty, worst};
-use crate::happens_before::actor::Gap;
-use crate::happens_before::{Bulk, Commons, Detector, Kind, Lanes, ProxyFence, Scope, Semantics, Site, Space, Told};
+use crate::actor::Gap;
+use crate::{Bulk, Commons, Detector, Kind, Lanes, ProxyFence, Scope, Semantics, Site, Space, Told};
 
 const CLUSTERS: u32 = 3;
 /// Warps of a cluster.
