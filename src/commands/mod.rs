@@ -16,6 +16,8 @@ mod trace;
 mod verify;
 
 use annotate_snippets::Renderer;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use launch::Policy;
 use launch::backend::Precision;
 use std::process::ExitCode;
 
@@ -176,4 +178,10 @@ mod tests {
         assert_eq!(Exit::of(&cuda::Error::ContextLost { place, name, text }.into()), Exit::Findings);
         assert_eq!(Exit::of(&anyhow::anyhow!("no such file")), Exit::BadInput);
     }
+}
+
+/// Every policy with its line.
+fn policies() -> impl TypedValueParser<Value = Policy> {
+    let value = |policy: Policy| PossibleValue::new(policy.name()).help(policy.about());
+    PossibleValuesParser::new(Policy::ALL.map(value)).try_map(|name| name.parse())
 }

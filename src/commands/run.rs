@@ -4,12 +4,12 @@ use super::input::Input;
 use super::output::{Format, findings_json, print_findings, print_json};
 use super::severity::{Denied, Tally};
 use super::trace::TraceTo;
-use super::{Arithmetic, BackendName, Exit};
+use super::{Arithmetic, BackendName, Exit, policies};
 use anyhow::Context;
 use attention::oracle::Parity;
 use lab::Case;
 use launch::backend::{Backend, Options, Output, Run, Witness};
-use launch::{Kernel, Limits, Memory, hash};
+use launch::{Kernel, Limits, Memory, Policy, hash};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,6 +29,15 @@ pub struct Arguments {
     /// The schedule of the emulator
     #[arg(long, default_value_t = 0)]
     seed: u64,
+
+    /// What the emulator's adversary is after, instead of what the seed stands for
+    #[arg(long, value_parser = policies())]
+    policy: Option<Policy>,
+
+    /// With `--backend cuda`: writes nothing to buffers whose `init` is `poison`, so that compute-sanitizer's initcheck
+    /// sees who reads them
+    #[arg(long)]
+    leave_poison: bool,
 
     /// Fills buffers whose `init` has no seed of its own
     #[arg(long, default_value_t = 0)]
@@ -75,6 +84,8 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let traced_blocks = arguments.trace.blocks();
     let options = Options {
         seed: arguments.seed,
+        policy: arguments.policy,
+        leaves_poison: arguments.leave_poison,
         instruction_budget: arguments.budget,
         precision: arguments.arithmetic.into(),
         traced_blocks,

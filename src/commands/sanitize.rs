@@ -5,8 +5,7 @@ use super::output::{findings_json, print_findings, print_json, verdict};
 use super::sarif;
 use super::severity::{Denied, Tally, counted};
 use super::trace::TraceTo;
-use super::{Arithmetic, Exit};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use super::{Arithmetic, Exit, policies};
 use emulator::{Emulator, checks};
 use launch::backend::{Backend, Options};
 use launch::{Finding, Kernel, Limits, Memory, Policy};
@@ -99,12 +98,6 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
         }
     }
     Ok(exit)
-}
-
-/// Every policy with its line.
-fn policies() -> impl TypedValueParser<Value = Policy> {
-    let value = |policy: Policy| PossibleValue::new(policy.name()).help(policy.about());
-    PossibleValuesParser::new(Policy::ALL.map(value)).try_map(|name| name.parse())
 }
 
 impl Arguments {

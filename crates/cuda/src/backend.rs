@@ -110,10 +110,12 @@ impl Loaded {
         Ok(())
     }
 
-    /// Fills every buffer, outputs too: nothing of an earlier run must be left to pass for a result.
-    fn copy_in(&mut self, memory: &Memory) -> Result<(), Error> {
+    /// Fills every buffer, outputs too: nothing of an earlier run must be left to pass for a result. Unless it is asked to
+    /// leave poison out.
+    fn copy_in(&mut self, memory: &Memory, leaves_poison: bool) -> Result<(), Error> {
         let pairs = self.buffers.iter_mut().zip(&memory.buffers);
-        pairs.into_iter().try_for_each(|(device, host)| device.write(&self.stream, &host.contents.to_vec()))
+        let mut written = pairs.filter(|(_, host)| host.initialised || !leaves_poison);
+        written.try_for_each(|(device, host)| device.write(&self.stream, &host.contents.to_vec()))
     }
 
     fn copy_out(&self, memory: &mut Memory) -> Result<(), Error> {
@@ -152,10 +154,10 @@ impl Backend for Cuda {
         Ok(Loaded { resolved, entries, module, buffers, stream: Stream::new(&self.context)? })
     }
 
-    fn run(&self, loaded: &mut Loaded, memory: &mut Memory, _: &Options) -> Result<Run, Error> {
+    fn run(&self, loaded: &mut Loaded, memory: &mut Memory, options: &Options) -> Result<Run, Error> {
         loaded.check(memory)?;
         let before = memory.clone();
-        loaded.copy_in(memory)?;
+        loaded.copy_in(memory, options.leaves_poison)?;
         let mut run = Run::default();
         for index in 0..loaded.entries.len() {
             let time = loaded.launch(index);

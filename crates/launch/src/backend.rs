@@ -78,6 +78,8 @@ pub struct Options {
     pub clusters: u64,
     /// An emulator stops a launch soon after the first finding.
     pub hasty: bool,
+    /// A GPU gets no bytes for buffers that nobody initialises: tools that watch it see who reads them.
+    pub leaves_poison: bool,
 }
 
 /// How an emulator computes: the results are the same.
@@ -115,6 +117,7 @@ impl Default for Options {
             traced_blocks: 0,
             clusters: u64::MAX,
             hasty: false,
+            leaves_poison: false,
         }
     }
 }
