@@ -42,6 +42,8 @@ pub struct Adversary {
     landing: Landing,
     /// Of eight waits that are not over, so many give up.
     impatience: u64,
+    /// The first look of a wait that is not over gives up.
+    first_looks_fail: bool,
     meets_late: bool,
     random: SplitMix,
     /// How often a warp was chosen.
@@ -83,6 +85,7 @@ impl Adversary {
             order,
             landing,
             impatience,
+            first_looks_fail: matches!(policy, Policy::Lazy | Policy::LazyReversed),
             meets_late: policy == Policy::Parted,
             random,
             choices: 0,
@@ -153,9 +156,9 @@ impl Adversary {
         (flying > 0 && (now || overdue)).then(|| (self.random.next() % flying as u64) as usize)
     }
 
-    /// Does a wait give up at once, as the manual allows?
-    pub fn gives_up(&mut self) -> bool {
-        self.impatience > 0 && self.random.next() % 8 < self.impatience
+    /// Does a wait give up at once, as the manual allows? `again`: it has given up before.
+    pub fn gives_up(&mut self, again: bool) -> bool {
+        self.first_looks_fail && !again || self.impatience > 0 && self.random.next() % 8 < self.impatience
     }
 
     /// Do lanes that a branch parted meet again as late as they may?
@@ -254,9 +257,11 @@ mod tests {
     fn waits_give_up_where_the_policy_says() {
         let gives_up = |policy| {
             let mut adversary = adversary(policy);
-            (0..800).filter(|_| adversary.gives_up()).count()
+            (0..800).filter(|_| adversary.gives_up(true)).count()
         };
+        assert_eq!(gives_up(Policy::Eager), 0);
         assert_eq!(gives_up(Policy::Lazy), 0);
+        assert!(adversary(Policy::Lazy).gives_up(false));
         assert!((50..200).contains(&gives_up(Policy::Random)));
         assert!((500..700).contains(&gives_up(Policy::Spurious)));
     }

@@ -49,6 +49,9 @@ pub enum Agent {
     Load {
         barrier: u64,
         phase: u32,
+        /// The other party does not know of its start, and does not just forget to wait: it writes, or it has waited
+        /// for an earlier phase. Perhaps nothing kept the copy from starting too early.
+        rushed: bool,
     },
     /// The operands of a `wgmma`; the warp named is the first of its warpgroup if the group is the first party.
     Product(Batch),
@@ -59,7 +62,7 @@ impl Agent {
     fn is_awaited(self) -> bool {
         match self {
             Agent::Thread => false,
-            Agent::Load { .. } => true,
+            Agent::Load { rushed, .. } => !rushed,
             Agent::Copy(batch) | Agent::Store(batch) | Agent::Product(batch) => {
                 matches!(batch, Batch::Open | Batch::Committed { .. } | Batch::Told { .. })
             }
@@ -147,7 +150,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The class, given the parties and what lies between them.
+    /// The class, given the parties and what lies between them. Of two accesses that nothing orders either may have run
+    /// first; the class is the same.
     pub(super) fn classify(first: &Party, second: &Party, gap: Gap) -> Class {
         match gap {
             Gap::Fence => Class::Proxy,

@@ -4,7 +4,7 @@
 //! phases, and a copy is an access at the phase that was open when it was issued. Its completion tells of the copy and
 //! of nothing that its issuer did, and it reaches whoever acquires.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::clock::{Row, bits};
@@ -31,6 +31,15 @@ struct Issue {
     site: Site,
 }
 
+/// A copy that was issued, and what is remembered of its start.
+#[derive(Clone, Copy)]
+pub struct Start {
+    issue: Issue,
+    /// The warp that issued it, and its time.
+    pub warp: u32,
+    pub time: u32,
+}
+
 #[derive(Clone)]
 struct Mbarrier {
     row: Row,
@@ -48,7 +57,9 @@ struct Mbarrier {
     initialised: Option<Epoch>,
     /// The `fence.mbarrier_init` after that.
     fenced: Option<Epoch>,
-    issues: VecDeque<Issue>,
+    starts: VecDeque<Start>,
+    /// Warps that have taken a phase.
+    listeners: BTreeSet<u32>,
     /// Copies that no wait has covered yet.
     unwaited: Vec<Issue>,
 }
@@ -65,7 +76,8 @@ impl Mbarrier {
             in_flight: false,
             initialised: None,
             fenced: None,
-            issues: VecDeque::new(),
+            starts: VecDeque::new(),
+            listeners: BTreeSet::new(),
             unwaited: Vec::new(),
         }
     }
@@ -109,12 +121,15 @@ impl Mbarriers {
         self.all.iter().flat_map(of_one)
     }
 
-    /// The warp that issued a copy, as far as that is remembered, and the phase that tells of it.
-    pub fn load(&self, barrier: u64, time: u32, lane: u8, site: Site) -> (u32, u32) {
-        let issues = self.all.get(&barrier).map(|barrier| &barrier.issues);
-        let fits = |issue: &&Issue| (issue.time, issue.lane, issue.site) == (time, lane, site);
-        let warp = issues.and_then(|issues| issues.iter().rev().find(fits)).map_or(0, |issue| issue.warp);
-        (warp, self.phase_of(barrier, time))
+    /// The start of a copy, as far as that is remembered.
+    pub fn start(&self, barrier: u64, time: u32, lane: u8, site: Site) -> Option<&Start> {
+        let fits = |start: &&Start| (start.issue.time, start.issue.lane, start.issue.site) == (time, lane, site);
+        self.all.get(&barrier)?.starts.iter().rev().find(fits)
+    }
+
+    /// Has the warp taken a phase since the initialisation?
+    pub fn has_told(&self, barrier: u64, warp: u32) -> bool {
+        self.all.get(&barrier).is_some_and(|found| found.listeners.contains(&warp))
     }
 }
 
@@ -133,8 +148,8 @@ impl Detector {
         let settled = !old.in_flight && view.is_some_and(|view| old.complete <= view.seen.floor(old.row));
         let row = Some(old.row).filter(|_| settled).or_else(|| self.rows.add_mbarrier(barrier)).unwrap_or(old.row);
         let complete = if row == old.row { old.complete } else { 0 };
-        let issues = std::mem::take(&mut old.issues);
-        *old = Mbarrier { initialised: Some(epoch), issues, ..Mbarrier::new(row, complete) };
+        let starts = std::mem::take(&mut old.starts);
+        *old = Mbarrier { initialised: Some(epoch), starts, ..Mbarrier::new(row, complete) };
     }
 
     /// `mbarrier.inval`: the object is no mbarrier until it is initialised again.
@@ -234,6 +249,9 @@ impl Detector {
         let (mask, seat) = (at.mask & warp.live, warp.seat());
         let complete = found.complete;
         found.unwaited.retain(|issue| issue.time > complete);
+        if complete > found.before {
+            found.listeners.insert(at.warp);
+        }
         let told = Offer { view: found.told.clone(), scope: Some(Scope::Cluster), seat };
         let offers: Vec<Offer> = found.done.iter().cloned().chain([told]).collect();
         if semantics.acquire {
@@ -251,9 +269,10 @@ impl Detector {
         let found = self.mbarriers.at(barrier, &mut self.rows);
         found.in_flight = true;
         let time = found.complete + 1;
-        let issue = Issue { time, warp: at.warp, lane: at.mask.trailing_zeros() as u8, site };
-        if found.issues.back() != Some(&issue) {
-            remember(&mut found.issues, issue);
+        let (lane, warp) = (at.mask.trailing_zeros() as u8, &self.warps[at.warp as usize]);
+        let issue = Issue { time, warp: at.warp, lane, site };
+        if found.starts.back().map(|start| start.issue) != Some(issue) {
+            remember(&mut found.starts, Start { issue, warp: at.warp, time: warp.time });
             found.unwaited.push(issue);
         }
         (found.row, time)

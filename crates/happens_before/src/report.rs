@@ -96,6 +96,11 @@ impl Detector {
         let item = Item { name: origin.row.into(), ..clash.hit.first };
         let second = self.second_party(warp, clash.hit.second_lane, &access);
         let (first, since) = self.first_party(&item, clash.hit.first_lane, &second);
+        let (first, second, since) = match self.awaited_load(&first, &second) {
+            // It read without a wait, and was faster.
+            Some(load) if clash.hit.gap == Gap::Order => (load, first, Err(Published::InFlight)),
+            _ => (first, second, since),
+        };
         let class = Fault::classify(&first, &second, clash.hit.gap);
         self.missed_fence |= class == Class::Proxy;
         let next = self.faults.len();
@@ -141,10 +146,12 @@ impl Detector {
                 let (batch, since) = self.batch(warp, track, item, lane, second);
                 (warp, if track == Track::Copies { Agent::Copy(batch) } else { Agent::Store(batch) }, since)
             }
-            Channel::Products(warp) => (warp, Agent::Product(self.product(item, warp)), in_flight),
+            Channel::Products(warp) => (warp, Agent::Product(self.product(item, warp, second)), in_flight),
             Channel::Mbarrier(barrier) => {
-                let (warp, phase) = self.mbarriers.load(barrier, item.time, lane, Site(item.site));
-                (warp, Agent::Load { barrier, phase }, in_flight)
+                let start = self.mbarriers.start(barrier, item.time, lane, Site(item.site));
+                let rushed = !self.knows_start(item, lane, second) && self.is_rushed(barrier, second);
+                let phase = self.mbarriers.phase_of(barrier, item.time);
+                (start.map_or(0, |start| start.warp), Agent::Load { barrier, phase, rushed }, in_flight)
             }
         };
         (Party { warp, lane, site: Site(item.site), write: item.write, agent }, since)
@@ -175,10 +182,32 @@ impl Detector {
 
     /// Does the party know that the copy was started? One that is too old to be remembered counts as known.
     pub(super) fn knows_start(&self, copy: &Item, lane: u8, party: &Party) -> bool {
-        let Channel::Track(index, track) = self.rows.channel(copy.name as Row) else { return true };
-        let warp = &self.warps[index as usize];
-        let start = warp.track(track).start(lane, copy.time, Site(copy.site));
-        start.is_none_or(|time| self.warps[party.warp as usize].knows(party.lane, warp.lanes_row(), lane, time))
+        let site = Site(copy.site);
+        let start = match self.rows.channel(copy.name as Row) {
+            Channel::Track(warp, track) => {
+                self.warps[warp as usize].track(track).start(lane, copy.time, site).map(|time| (warp, time))
+            }
+            Channel::Mbarrier(barrier) => {
+                self.mbarriers.start(barrier, copy.time, lane, site).map(|start| (start.warp, start.time))
+            }
+            Channel::Lanes(_) | Channel::Products(_) => None,
+        };
+        start.is_none_or(|(warp, time)| {
+            self.warps[party.warp as usize].knows(party.lane, self.warps[warp as usize].lanes_row(), lane, time)
+        })
+    }
+
+    /// A bulk copy that came second, if the first party should have waited for it.
+    fn awaited_load(&self, first: &Party, second: &Party) -> Option<Party> {
+        let Agent::Load { barrier, phase, .. } = second.agent else { return None };
+        let waits = matches!(first.agent, Agent::Thread | Agent::Product(Batch::Unseen));
+        let awaited = waits && !self.is_rushed(barrier, first);
+        awaited.then_some(Party { agent: Agent::Load { barrier, phase, rushed: false }, ..*second })
+    }
+
+    /// Has a bulk copy, of whose start the party does not know, perhaps come too early? Else the party does not wait.
+    fn is_rushed(&self, barrier: u64, party: &Party) -> bool {
+        party.write || self.mbarriers.has_told(barrier, party.warp)
     }
 
     fn second_party(&self, warp: u32, lane: u8, access: &Access) -> Party {
@@ -187,7 +216,9 @@ impl Detector {
             Channel::Track(_, Track::Copies) => Agent::Copy(Batch::Unseen),
             Channel::Track(..) => Agent::Store(Batch::Unseen),
             Channel::Products(_) => Agent::Product(Batch::Unseen),
-            Channel::Mbarrier(barrier) => Agent::Load { barrier, phase: self.mbarriers.phase_of(barrier, access.time) },
+            Channel::Mbarrier(barrier) => {
+                Agent::Load { barrier, phase: self.mbarriers.phase_of(barrier, access.time), rushed: true }
+            }
         };
         Party { warp, lane, site: Site(access.site), write: access.write, agent }
     }

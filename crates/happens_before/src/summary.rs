@@ -138,7 +138,10 @@ impl Detector {
             Channel::Lanes(warp) | Channel::Products(warp) => (warp, Unit::Thread),
             Channel::Track(warp, Track::Copies) => (warp, Unit::Copy),
             Channel::Track(warp, _) => (warp, Unit::Store),
-            Channel::Mbarrier(barrier) => (self.mbarriers.load(barrier, time, lane, site).0, Unit::Load),
+            Channel::Mbarrier(barrier) => {
+                let start = self.mbarriers.start(barrier, time, lane, site);
+                (start.map_or(0, |start| start.warp), Unit::Load)
+            }
         }
     }
 }

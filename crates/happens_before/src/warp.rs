@@ -7,6 +7,7 @@ use super::Site;
 use super::abroad::Origin;
 use super::clock::Row;
 use super::copies::{Copies, Waited};
+use super::product::Products;
 use super::scope::{Offer, Scope, Seat};
 use super::view::{COPIES, Own, ROWS, STORE_READS, STORE_WRITES, View};
 use super::words::Place;
@@ -92,8 +93,7 @@ pub struct Warp {
     pub releases: VecDeque<Released>,
     /// `cp.async` copies, and the reads and the writes of bulk stores.
     tracks: [Copies; 3],
-    /// The group that its next `wgmma` belongs to.
-    pub products: u32,
+    pub products: Products,
     pub fences: Vec<Fence>,
     /// What lanes have read of others' releases, by lane and place, and not taken yet.
     pub pending: BTreeMap<(u8, Place), Vec<Offer>>,
@@ -124,7 +124,7 @@ impl Warp {
             groups: vec![Group { mask: live, view: start, own: Own::default() }],
             releases: VecDeque::new(),
             tracks: Default::default(),
-            products: 1,
+            products: Products::default(),
             fences: Vec::new(),
             pending: BTreeMap::new(),
             heard: BTreeMap::new(),

@@ -27,6 +27,14 @@ pub fn report(cluster: &Cluster, fault: &Fault) -> Report {
     order::report(cluster, fault, &CHECK, message).missing(missing).help(help)
 }
 
+/// Why a wait for an mbarrier orders nothing, and what to do, if its result is lost.
+pub(super) fn unheard(cluster: &Cluster, barrier: u64) -> Option<(String, String)> {
+    let (rank, offset) = shared_byte(barrier);
+    let line = cluster.findings.line(*cluster.unheard.get(&(rank, offset as usize))?);
+    let why = format!("the one at line {line} may give up, and nobody looks at its result");
+    Some((why, format!("go back to line {line} as long as its result is false")))
+}
+
 /// The wait that would do, and where it goes. The second party knows of the start of the copy: if it is another thread,
 /// a barrier lies between, and the wait belongs before that.
 pub(super) fn remedy(cluster: &Cluster, fault: &Fault) -> (String, String) {
@@ -39,11 +47,14 @@ pub(super) fn remedy(cluster: &Cluster, fault: &Fault) -> (String, String) {
             let missing = format!("`cp.async.wait_group {wait_group}`{less} by {issuer} between (1) and (2)");
             (missing, format!("emit `cp.async.wait_group {wait_group}` {before}"))
         }
-        Agent::Load { barrier, phase } | Agent::Copy(Batch::Told { barrier, phase }) => {
+        Agent::Load { barrier, phase, .. } | Agent::Copy(Batch::Told { barrier, phase }) => {
             let (rank, offset) = shared_byte(barrier);
             let place = cluster.shared_place(rank, offset);
             let missing = format!("a wait for phase {phase} of the mbarrier at {place} between (1) and (2)");
-            (missing, format!("wait with `mbarrier.try_wait` until phase {phase} is complete, before (2)"))
+            match unheard(cluster, barrier) {
+                Some((why, help)) => (format!("{missing}: {why}"), help),
+                None => (missing, format!("wait with `mbarrier.try_wait` until phase {phase} is complete, before (2)")),
+            }
         }
         Agent::Store(Batch::Committed { wait_group }) => {
             let read = if fault.first.write { "" } else { ".read" };

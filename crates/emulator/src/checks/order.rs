@@ -54,7 +54,7 @@ pub fn verb(party: &Party) -> &'static str {
 
 /// The copy that the other party knows nothing of, and that other party.
 pub fn unseen_copy(fault: &Fault) -> Option<(&Party, &Party)> {
-    let unseen = |party: &Party| party.agent == Agent::Copy(Batch::Unseen);
+    let unseen = |party: &Party| matches!(party.agent, Agent::Copy(Batch::Unseen) | Agent::Load { rushed: true, .. });
     match (unseen(&fault.first), unseen(&fault.second)) {
         (true, _) => Some((&fault.first, &fault.second)),
         (false, true) => Some((&fault.second, &fault.first)),

@@ -13,10 +13,10 @@
 //! and the write that fills it again. Data that `cp.async` brought needs both: each thread waits for its own copies,
 //! then a barrier tells the others. PTX ISA, "bar, barrier"; "cp.async.wait_group".
 
-use super::{Check, order, words};
+use super::{Check, missing_wait, order, words};
 use crate::finding::Report;
 use crate::machine::Cluster;
-use happens_before::{Agent, Batch, Fault, Published, Reach, Release};
+use happens_before::{Agent, Batch, Fault, Means, Party, Published, Reach, Release};
 
 pub const CHECK: Check = Check::error("race-shared", include_str!("race_shared.rs"));
 
@@ -32,7 +32,8 @@ fn message(cluster: &Cluster, fault: &Fault) -> String {
             Agent::Thread => format!("warp {}", other.warp),
             _ => format!("a copy by warp {}", other.warp),
         };
-        let beside = order::beside_a_copy(fault, copy, &format!("warp {}", copy.warp), "barrier");
+        let means = if matches!(copy.agent, Agent::Load { .. }) { "mbarrier" } else { "barrier" };
+        let beside = order::beside_a_copy(fault, copy, &format!("warp {}", copy.warp), means);
         return format!("{actor} {} {place} {beside}", order::verb(other));
     }
     let [first, second] = order::sides(fault);
@@ -63,8 +64,14 @@ fn wait_line(cluster: &Cluster, fault: &Fault) -> Option<u32> {
 
 /// What should have told the second party of the first access.
 fn missing(cluster: &Cluster, fault: &Fault) -> String {
-    if order::unseen_copy(fault).is_some() {
-        return format!("a barrier at which {} wait between the access and the start of the copy", both(fault));
+    if let Some((copy, other)) = order::unseen_copy(fault) {
+        return match copy.agent {
+            Agent::Load { phase, .. } => {
+                let arrival = format!("an arrival of warp {} after it, for which warp {} waits", other.warp, copy.warp);
+                format!("a wait for phase {phase} before the access, or {arrival} before it starts the copy")
+            }
+            _ => format!("a barrier at which {} wait between the access and the start of the copy", both(fault)),
+        };
     }
     let [first, second] = order::sides(fault).map(|party| cluster.findings.line(party.site.0));
     match (fault.published, wait_line(cluster, fault)) {
@@ -87,6 +94,9 @@ fn both(fault: &Fault) -> String {
 fn carried(cluster: &Cluster, fault: &Fault, release: &Release) -> String {
     let (first, second) = (fault.first.warp, fault.second.warp);
     let what = format!("`{}` at line {}", cluster.findings.text(release.site.0), cluster.findings.line(release.site.0));
+    if let Some((why, _)) = unheard(cluster, release) {
+        return format!("a wait for the mbarrier at which {what} releases what warp {first} did: {why}");
+    }
     match release.reach {
         Reach::NotJoined => {
             format!("a barrier for both: {what} releases what warp {first} did, and warp {second} had not joined it")
@@ -105,10 +115,29 @@ fn carried(cluster: &Cluster, fault: &Fault, release: &Release) -> String {
     }
 }
 
+/// The mbarrier carries the first access, and the result of a wait for it is lost.
+fn unheard(cluster: &Cluster, release: &Release) -> Option<(String, String)> {
+    match release.means {
+        Means::Mbarrier { barrier, .. } => missing_wait::unheard(cluster, barrier),
+        _ => None,
+    }
+}
+
 fn help(cluster: &Cluster, fault: &Fault) -> String {
+    if let Published::By(release) = fault.published
+        && let Some((_, help)) = unheard(cluster, &release)
+    {
+        return help;
+    }
     let [first, second] = order::sides(fault).map(|party| party.site.0);
     let between = cluster.findings.barrier_between(first, second);
     let repeats = cluster.findings.loop_around(first, second);
+    if let Some((Party { agent: Agent::Load { .. }, warp: issuer, .. }, other)) = order::unseen_copy(fault) {
+        let number = if std::ptr::eq(order::sides(fault)[0], other) { 1 } else { 2 };
+        return format!(
+            "wait for the copy before ({number}) if that is to read what it brings; else arrive after ({number}) at an mbarrier, for which warp {issuer} waits before the copy"
+        );
+    }
     let copies_first = matches!(order::sides(fault)[0].agent, Agent::Copy(_));
     if let Some(wait) = wait_line(cluster, fault) {
         return format!("emit `bar.sync 0` in every warp after the wait at line {wait} and before (2)");

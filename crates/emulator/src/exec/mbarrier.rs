@@ -53,9 +53,11 @@ struct Wait {
     /// `until` is a parity, not a state.
     parity: bool,
     semantics: Semantics,
+    /// Somebody looks at the result. Else the wait orders nothing: it may give up, and nobody would know.
+    looked_at: bool,
 }
 
-pub fn decode(op: Op, instruction: &Instruction, decoder: &Decoder) -> Result<Action, Why> {
+pub fn decode(op: Op, at: usize, instruction: &Instruction, decoder: &Decoder) -> Result<Action, Why> {
     let operands = &instruction.operands;
     let number = |index: usize| decoder.source(&operands[index], Type::U32);
     let one = Source::Constant(1);
@@ -70,7 +72,8 @@ pub fn decode(op: Op, instruction: &Instruction, decoder: &Decoder) -> Result<Ac
     let wait = |parity: bool| -> Result<Step, Why> {
         let ty = if parity { Type::U32 } else { Type::U64 };
         let until = decoder.source(&operands[2], ty)?;
-        Ok(Step::Wait(Wait { destination: decoder.destination(&operands[0])?, until, parity, semantics }))
+        let (destination, looked_at) = (decoder.destination(&operands[0])?, decoder.is_looked_at(at, &operands[0]));
+        Ok(Step::Wait(Wait { destination, until, parity, semantics, looked_at }))
     };
     let (place, step) = match op {
         Op::Init => (0, Step::Init { count: number(1)? }),
@@ -203,6 +206,18 @@ impl Arrival {
     }
 }
 
+impl Cluster<'_, '_> {
+    /// Does a wait that is not over give up now?
+    fn gives_up(&mut self, at: At) -> bool {
+        let given_up = &mut self.warps[at.warp].given_up;
+        let gives_up = self.adversary.gives_up(given_up.contains(&at.statement));
+        if gives_up {
+            given_up.insert(at.statement);
+        }
+        gives_up
+    }
+}
+
 impl Wait {
     /// Lanes whose phase is open wait, unless the adversary lets the instruction give up.
     fn execute(&self, cluster: &mut Cluster, at: At, spots: &[Option<Spot>; 32]) -> Next {
@@ -222,12 +237,21 @@ impl Wait {
         let through = lanes(at.mask).filter(passed).fold(0, |mask, lane| mask | 1 << lane);
         let late = (at.mask & !through).trailing_zeros() as usize;
         let expired = std::mem::take(&mut cluster.warps[at.warp].fragments[at.fragment].expired);
-        let waits = through != at.mask && !expired && !cluster.adversary.gives_up();
+        let waits = through != at.mask && !expired && !cluster.gives_up(at);
         if let Some(spot) = spots.get(late).copied().flatten().filter(|_| waits) {
             cluster.warps[at.warp].fragments[at.fragment].state = State::Phase(spot);
             return Next::Done;
         }
-        self.learn(cluster, At { mask: through, ..at }, spots);
+        if through == at.mask {
+            cluster.warps[at.warp].given_up.remove(&at.statement);
+        }
+        if self.looked_at {
+            self.learn(cluster, At { mask: through, ..at }, spots);
+        } else {
+            each(at, spots, |_, spot| {
+                cluster.unheard.insert(spot, at.statement);
+            });
+        }
         let values = std::array::from_fn(|lane| u64::from(through >> lane & 1));
         cluster.warps[at.warp].write(self.destination, at.mask, &values);
         if through == at.mask { Next::Following } else { Next::Pause }

@@ -216,7 +216,7 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
         Op::Barrier(op) => barrier::decode(op, instruction, decoder),
         Op::Control(op) => control::decode(op, at, instruction, decoder).map(Action::Control),
         Op::Launch(op) => launch::decode(op, instruction),
-        Op::Mbarrier(op) => mbarrier::decode(op, instruction, decoder),
+        Op::Mbarrier(op) => mbarrier::decode(op, at, instruction, decoder),
         Op::BulkCopy(op) => bulk_copy::decode(op, instruction, decoder),
         Op::TensorMap(op) => tensor_map::decode(op, instruction, decoder),
         Op::Wgmma(op) => wgmma::decode(op, instruction, decoder).map(Action::Wgmma),

@@ -98,6 +98,8 @@ pub struct Cluster<'a, 'k> {
     pub lints: Option<Vec<checks::redundant_sync::Since>>,
     /// Looks for the first NaN, if somebody wants to know.
     pub births: Option<checks::nan_birth::Births<'a>>,
+    /// Waits whose result nobody looks at, by their mbarrier.
+    pub unheard: BTreeMap<Spot, u32>,
     /// Counts what instructions are fed, if somebody wants to know.
     pub census: Option<&'a Census>,
 }

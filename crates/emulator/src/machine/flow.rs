@@ -128,8 +128,13 @@ impl Blocks {
         blocks
     }
 
-    fn of(&self, statement: usize) -> usize {
+    pub fn of(&self, statement: usize) -> usize {
         self.starts.partition_point(|start| *start <= statement) - 1
+    }
+
+    /// Where the block of a statement ends, in a body of so many statements.
+    pub fn end_of(&self, statement: usize, body: usize) -> usize {
+        self.starts.get(self.of(statement) + 1).copied().unwrap_or(body)
     }
 
     fn exit(&self) -> usize {

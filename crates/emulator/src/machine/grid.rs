@@ -252,6 +252,7 @@ impl Grid<'_> {
             trace,
             lints,
             births,
+            unheard: BTreeMap::new(),
             census: self.census,
         }
     }

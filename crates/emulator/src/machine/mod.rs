@@ -10,6 +10,7 @@ mod fragments;
 mod gathered;
 mod grid;
 mod isolation;
+mod liveness;
 mod meeting;
 mod program;
 mod register_pool;

@@ -5,6 +5,7 @@ use super::definite::{self, Watched};
 use super::flow::Flow;
 use super::fragments::{self, Touched};
 use super::isolation::is_isolated;
+use super::liveness::is_read_after;
 use super::register_pool;
 use super::registers::Layout;
 use crate::checks::nan_birth::Floats;
@@ -215,6 +216,15 @@ impl Decoder<'_> {
             Operand::Symbol(symbol) => self.symbol(*symbol),
             Operand::Vector(parts) if parts.len() == 1 => self.source(&parts[0], ty),
             _ => Err("an operand of this kind".into()),
+        }
+    }
+
+    /// Does anybody look at what a statement writes to a destination?
+    pub fn is_looked_at(&self, statement: usize, destination: &Operand) -> bool {
+        match destination {
+            Operand::Register(register) => is_read_after(self.function, &self.flow, statement, *register),
+            Operand::Vector(parts) => parts.iter().any(|part| self.is_looked_at(statement, part)),
+            _ => false,
         }
     }
 

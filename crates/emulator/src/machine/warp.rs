@@ -7,6 +7,7 @@ use crate::async_engines::Spot;
 use crate::memory::LocalMemory;
 use crate::simd::Parted;
 use ptx::RegisterId;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Lanes that run together.
@@ -70,6 +71,8 @@ pub struct Warp {
     pub carry: u32,
     /// Instructions so far: the warp's clock.
     pub steps: u64,
+    /// Waits that have given up, and have not succeeded since.
+    pub given_up: BTreeSet<u32>,
     joins: Vec<Join>,
     pub registers: Registers,
     pub definedness: Definedness,
@@ -91,6 +94,7 @@ impl Warp {
             fragments: vec![all],
             carry: 0,
             steps: 0,
+            given_up: BTreeSet::new(),
             joins: vec![],
             registers,
             definedness: Definedness::default(),

@@ -121,7 +121,8 @@ impl Duel {
             Channel::Track(warp, Track::Copies) => (warp, Unit::Copy),
             Channel::Track(warp, _) => (warp, Unit::Store),
             Channel::Mbarrier(barrier) => {
-                (self.detector.mbarriers.load(barrier, item.time, hit.first_lane, Site(item.site)).0, Unit::Load)
+                let start = self.detector.mbarriers.start(barrier, item.time, hit.first_lane, Site(item.site));
+                (start.map_or(0, |start| start.warp), Unit::Load)
             }
             // A product names its warpgroup, and no lane.
             Channel::Products(_) => (past.warp, Unit::Product),

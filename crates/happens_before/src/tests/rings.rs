@@ -35,10 +35,24 @@ fn a_load_is_known_to_those_who_waited_for_its_phase() {
 
 #[test]
 fn a_missing_wait_names_the_mbarrier_and_the_phase() {
+    for first in [true, false] {
+        let program = cta(2).when(first, |p| p.word(1, Kind::Read, Space::Shared, 0)).load(0, 0, FULL);
+        let fault = program.when(!first, |p| p.word(1, Kind::Read, Space::Shared, 0)).faults().remove(0);
+        let load = Agent::Load { barrier: FULL, phase: 0, rushed: false };
+        assert_eq!((fault.class, fault.first.agent), (Class::MissingWait, load), "read first: {first}");
+    }
+}
+
+/// A lap without a wait, or a copy that starts a lap too early: the order does not tell.
+#[test]
+fn who_takes_phases_races_with_the_next_copy() {
     let once = cta(2).load(0, 0, FULL).pass(1, FULL, 0).word(1, Kind::Read, Space::Shared, 0);
     let fenced = once.proxy_fence(one(1)).signal(1, EMPTY).pass(0, EMPTY, 0).load(0, 0, FULL);
     let fault = fenced.word(1, Kind::Read, Space::Shared, 0).faults().remove(0);
-    assert_eq!((fault.class, fault.first.agent), (Class::MissingWait, Agent::Load { barrier: FULL, phase: 1 }));
+    assert_eq!(
+        (fault.class, fault.first.agent),
+        (Class::RaceShared, Agent::Load { barrier: FULL, phase: 1, rushed: true })
+    );
     assert_eq!((fault.first.warp, fault.first.lane), (0, 0));
 }
 
