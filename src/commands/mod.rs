@@ -165,6 +165,12 @@ pub fn check_module(kernel: &launch::Kernel) -> Result<(), launch::Error> {
     Err(::ptx::Diagnostics { source: kernel.parsed.source.clone(), all }.into())
 }
 
+/// Every policy with its line.
+fn policies() -> impl TypedValueParser<Value = Policy> {
+    let value = |policy: Policy| PossibleValue::new(policy.name()).help(policy.about());
+    PossibleValuesParser::new(Policy::ALL.map(value)).try_map(|name| name.parse())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,10 +184,4 @@ mod tests {
         assert_eq!(Exit::of(&cuda::Error::ContextLost { place, name, text }.into()), Exit::Findings);
         assert_eq!(Exit::of(&anyhow::anyhow!("no such file")), Exit::BadInput);
     }
-}
-
-/// Every policy with its line.
-fn policies() -> impl TypedValueParser<Value = Policy> {
-    let value = |policy: Policy| PossibleValue::new(policy.name()).help(policy.about());
-    PossibleValuesParser::new(Policy::ALL.map(value)).try_map(|name| name.parse())
 }
