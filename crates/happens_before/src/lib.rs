@@ -229,6 +229,7 @@ impl Detector {
     }
 
     /// What all loads, stores and atomics have in common.
+    #[inline]
     fn scoped_access(
         &mut self,
         at: Lanes,
@@ -371,6 +372,7 @@ impl Detector {
         self.shadows.iter_mut().for_each(|shadow| shadow.hits.clear());
     }
 
+    #[inline]
     fn touch(&mut self, at: Lanes, access: Access, space: Space, places: Places, bytes: u32) {
         let Some((name, access)) = self.named(at.warp, space, access) else { return };
         let warp = &mut self.warps[at.warp as usize];
@@ -385,6 +387,7 @@ impl Detector {
     }
 
     /// What the warp's lanes are called in the shadow of a space, and the access by the name of its row.
+    #[inline]
     fn named(&mut self, warp: u32, space: Space, access: Access) -> Option<(u32, Access)> {
         let lanes = self.warps[warp as usize].lanes_row();
         if space == Space::Shared {

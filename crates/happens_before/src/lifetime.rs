@@ -46,10 +46,14 @@ pub struct Lifetimes {
 
 impl Detector {
     /// Lanes access shared memory at these addresses, if it belongs to other blocks.
+    #[inline]
     pub(super) fn remote_access(&mut self, at: Lanes, site: Site, places: Places, bytes: u32) {
-        if self.blocks == 1 {
-            return;
+        if self.blocks > 1 {
+            self.distributed_access(at, site, places, bytes);
         }
+    }
+
+    fn distributed_access(&mut self, at: Lanes, site: Site, places: Places, bytes: u32) {
         let (home, mask) = (self.warps[at.warp as usize].block, at.mask & self.warps[at.warp as usize].live);
         for lane in bits(mask) {
             let block = block_of(places.at(lane, bytes));

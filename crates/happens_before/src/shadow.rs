@@ -114,6 +114,7 @@ impl Shadow {
         Remembered::Marks { bytes, write: cell.write, read: many.unwrap_or(cell.read) }
     }
 
+    #[inline]
     fn place(&mut self, granule: u64) -> usize {
         let (place, new) = self.pages.place(granule);
         if new {
@@ -128,13 +129,16 @@ impl Shadow {
         while done < count {
             let here = (count - done).min(PAGE - (granule + done) % PAGE);
             let mark = mark.advance(done as u32 * step);
-            self.stretch(quick, granule + done, here, mark, step, write);
+            match write {
+                true => self.stretch::<true>(quick, granule + done, here, mark, step),
+                false => self.stretch::<false>(quick, granule + done, here, mark, step),
+            }
             done += here;
         }
     }
 
     /// `granules` within one page.
-    fn stretch(&mut self, quick: &mut Quick, granule: u64, count: u64, mark: Mark, step: u32, write: bool) {
+    fn stretch<const WRITE: bool>(&mut self, quick: &mut Quick, granule: u64, count: u64, mark: Mark, step: u32) {
         let begin = self.place(granule);
         let (mut place, end) = (begin, begin + count as usize);
         // The tag lives in a register of its own: a mark changed in part and then copied whole stalls on its own store.
@@ -144,11 +148,11 @@ impl Shadow {
                 let now = Mark { tag, ..mark };
                 if (cell.write.tag | cell.read.tag) & (SPLIT | MANY) != 0
                     || !quick.follows(&cell.write, now.pattern())
-                    || !(quick.follows(&cell.read, now.pattern()) || !write && cell.read.same_epoch(&now))
+                    || !(quick.follows(&cell.read, now.pattern()) || !WRITE && cell.read.same_epoch(&now))
                 {
                     break;
                 }
-                if write {
+                if WRITE {
                     *cell = Cell { write: now, read: Mark::default() };
                 } else {
                     cell.read = now;
@@ -157,7 +161,7 @@ impl Shadow {
                 place += 1;
             }
             if place < end {
-                self.granule(quick.actor, granule + (place - begin) as u64, place, Mark { tag, ..mark }, write);
+                self.granule(quick.actor, granule + (place - begin) as u64, place, Mark { tag, ..mark }, WRITE);
                 tag += step;
                 place += 1;
             }
