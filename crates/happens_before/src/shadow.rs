@@ -47,6 +47,14 @@ struct Pool<T> {
     free: Vec<u32>,
 }
 
+impl<T> Pool<T> {
+    /// Bytes that are allocated, those that entries refer to included.
+    fn allocated(&self, referred: impl Fn(&T) -> usize) -> usize {
+        let own = self.all.capacity() * size_of::<T>() + self.free.capacity() * size_of::<u32>();
+        own + self.all.iter().map(referred).sum::<usize>()
+    }
+}
+
 impl<T: Default> Pool<T> {
     fn take(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
@@ -92,6 +100,19 @@ impl Remembered<'_> {
 }
 
 impl Shadow {
+    /// Bytes that are allocated.
+    pub fn allocated(&self) -> usize {
+        let cells = self.cells.capacity() * size_of::<Cell>() + self.hits.capacity() * size_of::<Hit>();
+        let readers = self.readers.allocated(|readers| readers.capacity() * size_of::<Mark>());
+        let lists = self.lists.allocated(|list| list.items.capacity() * size_of::<Item>());
+        self.pages.allocated() + cells + self.words.allocated(|_| 0) + readers + lists
+    }
+
+    /// The addresses of the pages that were touched, in order.
+    pub fn pages(&self) -> Vec<u64> {
+        self.pages.in_order().into_iter().map(|(page, _)| page * PAGE * 16).collect()
+    }
+
     /// All that is remembered, in the order of addresses.
     pub fn visit(&self, mut tell: impl FnMut(u64, Remembered)) {
         for (page, begin) in self.pages.in_order() {
@@ -245,10 +266,11 @@ impl Shadow {
         }
         let block = self.words.take() as usize;
         let readers = match cell.read.is(MANY) {
-            true => std::mem::take(&mut self.readers.all[cell.read.site as usize]),
+            true => self.readers.all[cell.read.site as usize].clone(),
             false => vec![cell.read],
         };
         if cell.read.is(MANY) {
+            self.readers.all[cell.read.site as usize].clear();
             self.readers.free.push(cell.read.site);
         }
         for word in 0..4u8 {
