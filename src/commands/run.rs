@@ -191,6 +191,9 @@ impl Shown {
         json!({
             "findings": findings_json(&self.run.findings),
             "launches": self.run.witness.iter().zip(&self.run.times).map(launch).collect::<Vec<_>>(),
+            "shadow": self.run.shadow.map(|(bytes, memory)| {
+                json!({ "bytes": bytes, "memory": memory, "ratio": bytes as f64 / memory as f64 })
+            }),
             "changed": self.run.outputs.iter().map(changed).collect::<Vec<_>>(),
             "expectations": self.expected,
             "failures": self.failures,

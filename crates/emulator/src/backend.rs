@@ -8,6 +8,7 @@ use crate::memory::{GlobalMemory, Pages, SharedMemory, Variables};
 use crate::operand_sets::{Census, OperandSets};
 use crate::sanitize::merge;
 use crate::trace::Timeline;
+use happens_before::Footprint;
 use launch::backend::{Backend, Engine, Options, Run, Witness};
 use launch::resolved::{self, MAP_BYTES, Placement};
 use launch::tensor_map::ResolvedMap;
@@ -80,6 +81,8 @@ impl Backend for Emulator {
             let entry = loaded.kernel.entry(launch)?;
             run.witness.extend(executed.map(|_| Witness::of(&entry.name, launch)));
         }
+        let Footprint { shadow, memory: watched } = device.footprint;
+        run.shadow = (watched > 0).then_some((shadow, watched));
         let timeline = device.timeline.take();
         run.trace = timeline.map(|timeline| timeline.into_trace(loaded.kernel.file(), options.seed));
         device.copy_back(memory);
@@ -132,6 +135,8 @@ struct Device {
     buffers: Vec<(String, Element)>,
     variables: Variables,
     timeline: Option<Timeline>,
+    /// Of the launch whose detector needed most for its memory.
+    footprint: Footprint,
     /// What instructions were fed, if somebody wants to know.
     counted: Option<OperandSets>,
 }
@@ -145,7 +150,7 @@ impl Device {
         let addresses = memory.buffers.iter().map(place).collect();
         let variables = Variables::place(module, &mut global);
         let buffers = memory.buffers.iter().map(|buffer| (buffer.name.clone(), buffer.element)).collect();
-        Device { global, addresses, buffers, variables, timeline: None, counted: None }
+        Device { global, addresses, buffers, variables, timeline: None, footprint: Footprint::default(), counted: None }
     }
 
     /// How many instructions warps executed; none if the launch did not happen. A launch that the target would refuse is
@@ -187,7 +192,9 @@ impl Device {
         let run = |repeat| {
             // Repeats look alike: the first is traced.
             let timeline = self.timeline.as_mut().filter(|_| repeat == 0);
-            grid.run(&mut self.global, findings, timeline)
+            let (executed, footprint) = grid.run(&mut self.global, findings, timeline);
+            self.footprint = self.footprint.or(footprint);
+            executed
         };
         let executed = (0..launch.repeat).map(run).sum();
         findings.settle_costs();

@@ -41,11 +41,16 @@ pub struct Names {
 impl Names {
     /// The name of a row, which it gets when it first touches global memory. When a million rows have one, the others get
     /// none, and what they do is not watched.
+    #[inline]
     pub fn of(&mut self, cluster: u32, row: Row, warp: u32) -> Option<u32> {
-        let place = row as usize;
-        if let Some(Some(name)) = self.own.get(place) {
-            return Some(*name);
+        match self.own.get(row as usize) {
+            Some(Some(name)) => Some(*name),
+            _ => self.new_name(cluster, row, warp),
         }
+    }
+
+    fn new_name(&mut self, cluster: u32, row: Row, warp: u32) -> Option<u32> {
+        let place = row as usize;
         if self.members.len() == NAMES {
             return None;
         }

@@ -37,12 +37,14 @@ mod commons;
 mod copies;
 mod crossing;
 mod fault;
+mod footprint;
 mod ledger;
 mod lifetime;
 mod mark;
 mod mbarrier;
 mod near_miss;
 mod pages;
+mod places;
 mod product;
 mod proxy;
 mod report;
@@ -71,6 +73,7 @@ use commons::Names;
 use crossing::Crossings;
 pub use crossing::{Crossing, Told, Visitor};
 pub use fault::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release};
+pub use footprint::Footprint;
 pub use ledger::Ledger;
 use lifetime::Lifetimes;
 pub use lifetime::{Absence, Absent};
@@ -78,6 +81,7 @@ use mark::{Access, Sharers};
 use mbarrier::Mbarriers;
 pub use near_miss::NearMiss;
 use near_miss::NearMisses;
+pub use places::Places;
 pub use proxy::ProxyFence;
 use proxy::TensorMaps;
 use rows::Rows;
@@ -226,18 +230,15 @@ impl Detector {
         (warp, mask)
     }
 
-    /// A load, store or atomic of `bytes` bytes per lane; `ldmatrix` is 16 bytes by each lane that gives an address.
-    pub fn access(&mut self, at: Lanes, site: Site, kind: Kind, space: Space, addresses: &[u64; 32], bytes: u32) {
-        self.scoped_access(at, site, (kind, Scope::default()), space, addresses, bytes);
-    }
-
+    /// What all loads, stores and atomics have in common.
+    #[inline]
     fn scoped_access(
         &mut self,
         at: Lanes,
         site: Site,
         (kind, scope): (Kind, Scope),
         space: Space,
-        addresses: &[u64; 32],
+        places: Places,
         bytes: u32,
     ) {
         if self.idle {
@@ -245,13 +246,13 @@ impl Detector {
         }
         self.forget_hits();
         if space == Space::Shared {
-            self.remote_access(at, site, addresses);
+            self.remote_access(at, site, places, bytes);
         }
         let (warp, _) = self.warp(at);
         let (row, time, block) = (warp.lanes_row(), warp.time, warp.block as u8);
         let strong = kind.is_strong().then_some(Sharers { scope, block });
         let access = Access { strong, ..Access::weak(row, time, site.0, kind.writes()) };
-        self.touch(at, access, space, addresses, bytes);
+        self.touch(at, access, space, places, bytes);
         self.report(at.warp, access, space);
     }
 
@@ -274,11 +275,11 @@ impl Detector {
         while rest != 0 {
             let size = from_bytes[rest.trailing_zeros() as usize];
             let mask = bits(rest).filter(|lane| from_bytes[*lane as usize] == size).fold(0, |m, lane| m | 1 << lane);
-            self.touch(Lanes { mask, ..at }, read, Space::Global, from, size);
+            self.touch(Lanes { mask, ..at }, read, Space::Global, Places::Each(from), size);
             rest &= !mask;
         }
         self.report(at.warp, read, Space::Global);
-        self.touch(at, write, Space::Shared, to, bytes);
+        self.touch(at, write, Space::Shared, Places::Each(to), bytes);
         self.report(at.warp, write, Space::Shared);
     }
 
@@ -373,7 +374,8 @@ impl Detector {
         self.shadows.iter_mut().for_each(|shadow| shadow.hits.clear());
     }
 
-    fn touch(&mut self, at: Lanes, access: Access, space: Space, addresses: &[u64; 32], bytes: u32) {
+    #[inline]
+    fn touch(&mut self, at: Lanes, access: Access, space: Space, places: Places, bytes: u32) {
         let Some((name, access)) = self.named(at.warp, space, access) else { return };
         let warp = &mut self.warps[at.warp as usize];
         warp.touch(at.mask & warp.live);
@@ -381,12 +383,13 @@ impl Detector {
         let members = self.names.in_space(space);
         for group in &warp.groups {
             let actor = Actor { detached, name, members, ..warp.actor(group) };
-            let touch = Touch { actor: &actor, access, mask: group.mask & at.mask, addresses, bytes };
+            let touch = Touch { actor: &actor, access, mask: group.mask & at.mask, places, bytes };
             touch.apply(&mut self.shadows[space as usize]);
         }
     }
 
     /// What the warp's lanes are called in the shadow of a space, and the access by the name of its row.
+    #[inline]
     fn named(&mut self, warp: u32, space: Space, access: Access) -> Option<(u32, Access)> {
         let lanes = self.warps[warp as usize].lanes_row();
         if space == Space::Shared {

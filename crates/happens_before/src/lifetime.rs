@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::clock::{Row, bits};
 use super::view::View;
 use super::warp::{Group, Warp};
-use super::{Detector, Lanes, Site, block_of};
+use super::{Detector, Lanes, Places, Site, block_of};
 
 /// An access to shared memory of a block that need not be there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -46,13 +46,17 @@ pub struct Lifetimes {
 
 impl Detector {
     /// Lanes access shared memory at these addresses, if it belongs to other blocks.
-    pub(super) fn remote_access(&mut self, at: Lanes, site: Site, addresses: &[u64; 32]) {
-        if self.blocks == 1 {
-            return;
+    #[inline]
+    pub(super) fn remote_access(&mut self, at: Lanes, site: Site, places: Places, bytes: u32) {
+        if self.blocks > 1 {
+            self.distributed_access(at, site, places, bytes);
         }
+    }
+
+    fn distributed_access(&mut self, at: Lanes, site: Site, places: Places, bytes: u32) {
         let (home, mask) = (self.warps[at.warp as usize].block, at.mask & self.warps[at.warp as usize].live);
         for lane in bits(mask) {
-            let block = block_of(addresses[lane as usize]);
+            let block = block_of(places.at(lane, bytes));
             if block != home {
                 let one = Lanes { mask: 1 << lane, ..at };
                 self.expect_started(one, site, block);

@@ -12,7 +12,10 @@ use super::rows::Rows;
 use super::scope::{Offer, Scope, Semantics};
 use super::view::View;
 use super::warp::{Meeting, Track, remember};
-use super::{Detector, Lanes, Means, Site, Space, Unfinished, Waitable};
+use super::{Detector, Lanes, Means, Places, Site, Space, Unfinished, Waitable};
+
+/// Bytes of an mbarrier. PTX ISA, "Size and alignment of mbarrier object".
+const MBARRIER: u32 = 8;
 
 /// A lane's operation.
 #[derive(Clone, Copy)]
@@ -200,7 +203,7 @@ impl Detector {
             return;
         }
         let semantics = self.narrowed(semantics);
-        self.remote_access(at, site, &[barrier; 32]);
+        self.remote_access(at, site, Places::Same(barrier), MBARRIER);
         let found = self.mbarriers.at(barrier, &mut self.rows);
         let (phase, warp) = (found.phase(), &mut self.warps[at.warp as usize]);
         let mask = at.mask & warp.live;

@@ -75,16 +75,24 @@ fn clashes(hits: &[Hit]) -> Vec<Clash> {
 
 impl Detector {
     /// Turns what an access of a warp has hit into faults.
+    #[inline]
     pub(super) fn report(&mut self, warp: u32, access: Access, space: Space) {
         self.report_since(warp, access, space, 0);
     }
 
     /// `report` for the hits from the given one on.
+    #[inline]
     pub(super) fn report_since(&mut self, warp: u32, access: Access, space: Space, start: usize) {
         if self.shadows[space as usize].hits.len() > start {
-            for clash in clashes(&self.shadows[space as usize].hits[start..]) {
-                self.add(warp, access, space, &clash);
-            }
+            self.add_since(warp, access, space, start);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_since(&mut self, warp: u32, access: Access, space: Space, start: usize) {
+        for clash in clashes(&self.shadows[space as usize].hits[start..]) {
+            self.add(warp, access, space, &clash);
         }
     }
 

@@ -47,6 +47,14 @@ struct Pool<T> {
     free: Vec<u32>,
 }
 
+impl<T> Pool<T> {
+    /// Bytes that are allocated, those that entries refer to included.
+    fn allocated(&self, referred: impl Fn(&T) -> usize) -> usize {
+        let own = self.all.capacity() * size_of::<T>() + self.free.capacity() * size_of::<u32>();
+        own + self.all.iter().map(referred).sum::<usize>()
+    }
+}
+
 impl<T: Default> Pool<T> {
     fn take(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
@@ -92,6 +100,19 @@ impl Remembered<'_> {
 }
 
 impl Shadow {
+    /// Bytes that are allocated.
+    pub fn allocated(&self) -> usize {
+        let cells = self.cells.capacity() * size_of::<Cell>() + self.hits.capacity() * size_of::<Hit>();
+        let readers = self.readers.allocated(|readers| readers.capacity() * size_of::<Mark>());
+        let lists = self.lists.allocated(|list| list.items.capacity() * size_of::<Item>());
+        self.pages.allocated() + cells + self.words.allocated(|_| 0) + readers + lists
+    }
+
+    /// The addresses of the pages that were touched, in order.
+    pub fn pages(&self) -> Vec<u64> {
+        self.pages.in_order().into_iter().map(|(page, _)| page * PAGE * 16).collect()
+    }
+
     /// All that is remembered, in the order of addresses.
     pub fn visit(&self, mut tell: impl FnMut(u64, Remembered)) {
         for (page, begin) in self.pages.in_order() {
@@ -114,6 +135,7 @@ impl Shadow {
         Remembered::Marks { bytes, write: cell.write, read: many.unwrap_or(cell.read) }
     }
 
+    #[inline]
     fn place(&mut self, granule: u64) -> usize {
         let (place, new) = self.pages.place(granule);
         if new {
@@ -128,13 +150,16 @@ impl Shadow {
         while done < count {
             let here = (count - done).min(PAGE - (granule + done) % PAGE);
             let mark = mark.advance(done as u32 * step);
-            self.stretch(quick, granule + done, here, mark, step, write);
+            match write {
+                true => self.stretch::<true>(quick, granule + done, here, mark, step),
+                false => self.stretch::<false>(quick, granule + done, here, mark, step),
+            }
             done += here;
         }
     }
 
     /// `granules` within one page.
-    fn stretch(&mut self, quick: &mut Quick, granule: u64, count: u64, mark: Mark, step: u32, write: bool) {
+    fn stretch<const WRITE: bool>(&mut self, quick: &mut Quick, granule: u64, count: u64, mark: Mark, step: u32) {
         let begin = self.place(granule);
         let (mut place, end) = (begin, begin + count as usize);
         // The tag lives in a register of its own: a mark changed in part and then copied whole stalls on its own store.
@@ -144,11 +169,11 @@ impl Shadow {
                 let now = Mark { tag, ..mark };
                 if (cell.write.tag | cell.read.tag) & (SPLIT | MANY) != 0
                     || !quick.follows(&cell.write, now.pattern())
-                    || !(quick.follows(&cell.read, now.pattern()) || !write && cell.read.same_epoch(&now))
+                    || !(quick.follows(&cell.read, now.pattern()) || !WRITE && cell.read.same_epoch(&now))
                 {
                     break;
                 }
-                if write {
+                if WRITE {
                     *cell = Cell { write: now, read: Mark::default() };
                 } else {
                     cell.read = now;
@@ -157,7 +182,7 @@ impl Shadow {
                 place += 1;
             }
             if place < end {
-                self.granule(quick.actor, granule + (place - begin) as u64, place, Mark { tag, ..mark }, write);
+                self.granule(quick.actor, granule + (place - begin) as u64, place, Mark { tag, ..mark }, WRITE);
                 tag += step;
                 place += 1;
             }
@@ -241,10 +266,11 @@ impl Shadow {
         }
         let block = self.words.take() as usize;
         let readers = match cell.read.is(MANY) {
-            true => std::mem::take(&mut self.readers.all[cell.read.site as usize]),
+            true => self.readers.all[cell.read.site as usize].clone(),
             false => vec![cell.read],
         };
         if cell.read.is(MANY) {
+            self.readers.all[cell.read.site as usize].clear();
             self.readers.free.push(cell.read.site);
         }
         for word in 0..4u8 {

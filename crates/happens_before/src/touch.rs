@@ -5,14 +5,15 @@ use std::ops::Range;
 use super::actor::{Actor, Quick};
 use super::clock::bits;
 use super::mark::{Access, Item, Mark, Pattern, Strong};
+use super::places::Places;
 use super::shadow::Shadow;
 
-/// The access of lanes that know the same. Addresses count for the lanes of `mask` only.
+/// The access of lanes that know the same. Places count for the lanes of `mask` only.
 pub struct Touch<'a> {
     pub actor: &'a Actor<'a>,
     pub access: Access,
     pub mask: u32,
-    pub addresses: &'a [u64; 32],
+    pub places: Places<'a>,
     pub bytes: u32,
 }
 
@@ -21,11 +22,14 @@ impl Touch<'_> {
         if self.bytes == 0 || self.mask == 0 {
             return;
         }
-        let first = self.addresses[self.mask.trailing_zeros() as usize];
-        if self.mask.count_ones() > 1 && bits(self.mask).all(|lane| self.addresses[lane as usize] == first) {
-            return self.broadcast(shadow, first);
-        }
         let mut quick = Quick::new(self.actor);
+        let first = self.at(self.mask.trailing_zeros());
+        match self.places {
+            Places::Row(_) if self.mask == u32::MAX => return self.consecutive(shadow, &mut quick, 0, 32),
+            Places::Row(_) => {}
+            _ if self.is_same(first) => return self.broadcast(shadow, first),
+            _ => {}
+        }
         let mut rest = self.mask;
         while rest != 0 {
             let first = rest.trailing_zeros();
@@ -35,23 +39,28 @@ impl Touch<'_> {
         }
     }
 
+    fn at(&self, lane: u32) -> u64 {
+        self.places.at(lane as u8, self.bytes)
+    }
+
+    /// Do several lanes touch the same bytes?
+    fn is_same(&self, first: u64) -> bool {
+        self.mask.count_ones() > 1 && bits(self.mask).all(|lane| self.at(lane.into()) == first)
+    }
+
     /// How many lanes from `first` on touch bytes that lie one behind the other.
     fn run(&self, mask: u32, first: u32) -> u32 {
-        if mask == u32::MAX && self.is_contiguous() {
+        if let Places::Each(addresses) = self.places
+            && mask == u32::MAX
+            && is_contiguous(addresses, self.bytes)
+        {
             return 32;
         }
         let goes_on = |lane: &u32| {
-            let before = self.addresses[*lane as usize - 1];
-            mask >> lane & 1 == 1 && self.addresses[*lane as usize] == before.wrapping_add(self.bytes as u64)
+            let before = self.at(lane - 1);
+            mask >> lane & 1 == 1 && self.at(*lane) == before.wrapping_add(self.bytes as u64)
         };
         (first + 1..32).take_while(goes_on).count() as u32 + 1
-    }
-
-    /// All lanes one behind the other, the common case: without branches, so that the compiler makes it a few wide
-    /// compares.
-    fn is_contiguous(&self) -> bool {
-        let expected = (0..32).map(|lane| self.addresses[0].wrapping_add(lane * self.bytes as u64));
-        self.addresses.iter().zip(expected).fold(0, |differs, (found, expected)| differs | (found ^ expected)) == 0
     }
 
     /// All lanes touch the same bytes.
@@ -70,23 +79,24 @@ impl Touch<'_> {
 
     /// Lanes whose bytes lie one behind the other: whole granules at once, the rest lane by lane.
     fn consecutive(&self, shadow: &mut Shadow, quick: &mut Quick, first: u32, lanes: u32) {
-        let (start, size) = (self.addresses[first as usize], self.bytes as u64);
+        let (start, size) = (self.at(first), self.bytes as u64);
         let end = start + lanes as u64 * size;
         let (from, to) = (start.next_multiple_of(16), end / 16 * 16);
-        let even = size.is_power_of_two() && size <= 16 && start.is_multiple_of(size) && self.access.strong.is_none();
+        let even = size.is_power_of_two() && size <= 16 && start & (size - 1) == 0 && self.access.strong.is_none();
         if !even || from >= to {
             return (first..first + lanes).for_each(|lane| self.lane(shadow, lane));
         }
-        let (head, tail) = (first + ((from - start) / size) as u32, first + ((to - start) / size) as u32);
-        let pattern = Pattern::consecutive(head as u8, size.trailing_zeros());
-        let (mark, step) = (Mark::new(&self.access, pattern), 16 / size as u32);
+        // Divisions by the size would take as long as everything else here.
+        let unit = size.trailing_zeros();
+        let (head, tail) = (first + ((from - start) >> unit) as u32, first + ((to - start) >> unit) as u32);
+        let (mark, step) = (Mark::new(&self.access, Pattern::consecutive(head as u8, unit)), 16 >> unit);
         shadow.granules(quick, from / 16, (to - from) / 16, mark, step, self.access.write);
         (first..head).chain(tail..first + lanes).for_each(|lane| self.lane(shadow, lane));
     }
 
     fn lane(&self, shadow: &mut Shadow, lane: u32) {
         let whole = Mark::new(&self.access, Pattern::one(lane as u8));
-        self.pieces(self.addresses[lane as usize], |word, item| match item.bytes {
+        self.pieces(self.at(lane), |word, item| match item.bytes {
             15 if self.access.strong.is_none() => shadow.word(self.actor, word, whole, self.access.write),
             _ => shadow.list(self.actor, word, Item { mask: 1 << lane, ..item }),
         });
@@ -96,6 +106,12 @@ impl Touch<'_> {
     fn pieces(&self, start: u64, piece: impl FnMut(u64, Item)) {
         pieces(&self.access, start, self.bytes as u64, piece);
     }
+}
+
+/// All lanes one behind the other, the common case: without branches, so that the compiler makes it a few wide compares.
+fn is_contiguous(addresses: &[u64; 32], bytes: u32) -> bool {
+    let expected = (0..32).map(|lane| addresses[0].wrapping_add(lane * bytes as u64));
+    addresses.iter().zip(expected).fold(0, |differs, (found, expected)| differs | (found ^ expected)) == 0
 }
 
 /// Cuts bytes that one access touches into words; the lanes are left to the caller.

@@ -20,7 +20,7 @@ use super::clock::{Row, bits};
 use super::scope::{Offer, Scope, Seat, Semantics};
 use super::view::{Cover, ROWS, View};
 use super::warp::{Fence, Handover, Meeting, Warp};
-use super::{Detector, Kind, Lanes, Means, Site, Space};
+use super::{Detector, Kind, Lanes, Means, Places, Site, Space};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -134,6 +134,16 @@ impl Detector {
         if self.blocks > 1 { semantics } else { Semantics { scope: semantics.scope.max(Scope::Cluster), ..semantics } }
     }
 
+    /// A weak load or store of `bytes` bytes per lane; `ldmatrix` is 16 bytes by each lane that gives an address. It orders
+    /// nothing, and a store ends what was published there.
+    pub fn access(&mut self, at: Lanes, site: Site, kind: Kind, space: Space, places: Places, bytes: u32) {
+        self.scoped_access(at, site, (kind, Scope::default()), space, places, bytes);
+        if kind.writes() && !self.words[space as usize].all.is_empty() {
+            let mask = self.warp(at).1;
+            bits(mask).for_each(|lane| self.words[space as usize].erase(places.at(lane, bytes), bytes.into()));
+        }
+    }
+
     /// An access with what it orders.
     pub fn ordered_access(
         &mut self,
@@ -141,11 +151,14 @@ impl Detector {
         site: Site,
         (kind, semantics): (Kind, Semantics),
         space: Space,
-        addresses: &[u64; 32],
+        places: Places,
         bytes: u32,
     ) {
         if self.idle {
             return;
+        }
+        if !kind.is_strong() && !semantics.release {
+            return self.access(at, site, kind, space, places, bytes);
         }
         let written = semantics.scope;
         let semantics = self.narrowed(semantics);
@@ -157,12 +170,9 @@ impl Detector {
             warp.tick(site, mask, Meeting::Fence);
             self.published(Lanes { mask, ..at }, site, Means::Fence);
         }
-        self.scoped_access(at, site, (kind, written), space, addresses, bytes);
-        if !kind.is_strong() && (kind == Kind::Read || self.words[space as usize].all.is_empty()) {
-            return;
-        }
+        self.scoped_access(at, site, (kind, written), space, places, bytes);
         for lane in bits(mask) {
-            let address = addresses[lane as usize];
+            let address = places.at(lane, bytes);
             if matches!(kind, Kind::StrongRead | Kind::Atomic) && !semantics.blind {
                 self.take(Lanes { mask: 1 << lane, ..at }, site, (space, address), bytes, semantics);
             }

@@ -133,6 +133,9 @@ pub struct Run {
     pub times: Vec<Duration>,
     /// The launches that the backend saw happen.
     pub witness: Vec<Witness>,
+    /// Bytes of shadow with which a backend watches memory, and of the memory that they watch, where a cluster needed most
+    /// for its memory; none where nobody watches.
+    pub shadow: Option<(u64, u64)>,
     /// Instructions that warps executed, all launches together; zero where nobody counts.
     pub instructions: u64,
     /// The timeline, where one was asked for and the backend draws one.

@@ -4,7 +4,7 @@ use super::At;
 use crate::checks;
 use crate::machine::{Cluster, Values, lanes};
 use crate::memory::{LOCAL_WINDOW, PARAMETER_WINDOW, SharedMemory, in_window};
-use happens_before::{Kind, Lanes, Semantics, Site, Space as Watched};
+use happens_before::{Kind, Lanes, Places, Semantics, Site, Space as Watched};
 use ptx::Space;
 
 /// What an instruction does to memory, the same for all its lanes.
@@ -179,7 +179,7 @@ impl Cluster<'_, '_> {
             if mask != 0 {
                 let who = Lanes { warp: at.warp as u32, mask };
                 let what = (access.kind, semantics);
-                self.detector.ordered_access(who, Site(at.statement), what, space, &places, access.bytes);
+                self.detector.ordered_access(who, Site(at.statement), what, space, Places::Each(&places), access.bytes);
             }
         }
     }

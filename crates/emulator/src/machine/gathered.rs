@@ -5,7 +5,7 @@ use crate::checks::race_global::{self, Scene};
 use crate::checks::uninitialised_memory::{self, Suspect};
 use crate::finding::Findings;
 use crate::memory::GlobalMemory;
-use happens_before::{Crossing, Ledger, Summary};
+use happens_before::{Crossing, Footprint, Ledger, Summary};
 
 /// What one cluster leaves.
 pub struct Left {
@@ -14,6 +14,8 @@ pub struct Left {
     /// Its races with those that ran before, and what it read with `.nc` of what it wrote.
     pub crossings: Vec<Crossing>,
     pub suspects: Vec<Suspect>,
+    /// Of its detector.
+    pub footprint: Footprint,
 }
 
 /// What all clusters of a launch left, in their order.
@@ -22,13 +24,16 @@ pub struct Gathered {
     ledger: Ledger,
     crossings: Vec<Crossing>,
     suspects: Vec<Suspect>,
+    footprint: Footprint,
 }
 
 impl Gathered {
     /// A cluster that knew nothing of the others.
     pub fn add_apart(&mut self, number: u64, left: Left) {
         self.ledger.add(number, &left.touched);
+        let footprint = self.footprint.or(left.footprint);
         self.add(left);
+        self.footprint = footprint;
     }
 
     /// What was found when all had run.
@@ -39,6 +44,17 @@ impl Gathered {
     pub fn add(&mut self, left: Left) {
         self.crossings.extend(left.crossings);
         self.suspects.extend(left.suspects);
+        self.footprint = self.footprint.and(left.footprint);
+    }
+
+    /// The shadow that clusters in turns have in common.
+    pub fn add_common(&mut self, footprint: Footprint) {
+        self.footprint = self.footprint.and(footprint);
+    }
+
+    /// Of the cluster that needed most for its memory; of all together, if they ran in turns.
+    pub fn footprint(&self) -> Footprint {
+        self.footprint
     }
 
     /// Races between clusters, and reads of unwritten bytes that are none.

@@ -13,7 +13,7 @@ use crate::operand_sets::Census;
 use crate::scheduler::{Adversary, Rounds};
 use crate::simd::Level;
 use crate::trace::{Recorder, Timeline};
-use happens_before::{Commons, Detector};
+use happens_before::{Commons, Detector, Footprint};
 use launch::backend::Engine;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -69,8 +69,13 @@ struct Ended<'k> {
 
 impl Grid<'_> {
     /// Runs every cluster; stops early if one traps or the budget is used up. Returns how many instructions warps
-    /// executed.
-    pub fn run(&self, global: &mut GlobalMemory, findings: &mut Findings, timeline: Option<&mut Timeline>) -> u64 {
+    /// executed, and the room that watching memory took.
+    pub fn run(
+        &self,
+        global: &mut GlobalMemory,
+        findings: &mut Findings,
+        timeline: Option<&mut Timeline>,
+    ) -> (u64, Footprint) {
         let mut gathered = Gathered::default();
         let executed = match self.program.isolated {
             true => self.run_apart(global, findings, &mut gathered, timeline),
@@ -82,11 +87,13 @@ impl Grid<'_> {
                 let mut nobody = Detector::numbered(u32::MAX, &masks, self.shape.warps_per_block());
                 nobody.exchange(&mut commons);
                 gathered.note(nobody.read_only_crossings(&self.program.read_only));
+                gathered.add_common(nobody.footprint(0));
                 executed
             }
         };
+        let footprint = gathered.footprint();
         gathered.report(self.shape, global, findings);
-        executed
+        (executed, footprint)
     }
 
     /// How many clusters run.
@@ -279,7 +286,9 @@ impl Grid<'_> {
         let mut crossings = cluster.detector.take_crossings();
         crossings.extend(cluster.detector.read_only_crossings(&self.program.read_only));
         let touched = cluster.detector.summary();
-        let left = Left { touched, crossings, suspects };
+        let shared = cluster.blocks.iter().map(|block| block.shared.bytes.len() as u64).sum();
+        let footprint = cluster.detector.footprint(shared);
+        let left = Left { touched, crossings, suspects, footprint };
         let Cluster { global, findings, stopped, .. } = cluster;
         Ended { global, findings, executed, stopped, left, trace }
     }

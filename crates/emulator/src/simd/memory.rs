@@ -4,7 +4,7 @@
 use super::lanes::File;
 use super::vector;
 use crate::memory::{Bytes, GlobalMemory};
-use happens_before::{Detector, Kind, Lanes, Semantics, Site, Space};
+use happens_before::{Detector, Kind, Lanes, Places, Site, Space};
 
 /// A weak load or store of whole words, or of one value of up to two bytes.
 #[derive(Clone, Copy, Debug)]
@@ -37,10 +37,13 @@ pub struct View<'a> {
     pub detector: Option<&'a mut Detector>,
 }
 
+/// A page of global memory, by allocation and number.
+type Page = (usize, usize);
+
 /// Where the bytes of an instruction lie.
 struct Found {
-    /// The page of global memory, by allocation and number; none is shared memory.
-    page: Option<(usize, usize)>,
+    /// None is shared memory.
+    page: Option<Page>,
     /// The address of the first byte, as the detector counts.
     base: u64,
     spread: Spread,
@@ -75,11 +78,10 @@ impl View<'_> {
             return true;
         }
         let Some(found) = self.find::<LEVEL>(file, traffic, address, mask) else { return false };
-        if self.detector.is_some() && !self.is_written(&found, traffic.bytes, mask) {
+        if self.detector.is_some() && !self.passes(&found, traffic, mask, Kind::Read) {
             return false;
         }
-        self.watch(&found, traffic, mask, Kind::Read);
-        let data = self.data(&found);
+        let data = self.data(found.page);
         match (&found.spread, traffic.bytes) {
             (Spread::Row(offset), 4) => load_row::<LEVEL, 1>(file, traffic, data, *offset),
             (Spread::Row(offset), 8) => load_row::<LEVEL, 2>(file, traffic, data, *offset),
@@ -102,10 +104,9 @@ impl View<'_> {
         }
         let Some(found) = self.find::<LEVEL>(file, traffic, address, mask) else { return false };
         if self.detector.is_some() {
-            self.watch(&found, traffic, mask, Kind::Write);
-            self.mark_written(&found, traffic.bytes, mask);
+            self.passes(&found, traffic, mask, Kind::Write);
         }
-        let data = self.own(&found).data_mut();
+        let data = self.own(found.page).data_mut();
         match (&found.spread, traffic.bytes) {
             (Spread::Row(offset), 4) => store_row::<LEVEL, 1>(file, traffic, data, *offset),
             (Spread::Row(offset), 8) => store_row::<LEVEL, 2>(file, traffic, data, *offset),
@@ -150,8 +151,8 @@ impl View<'_> {
     }
 
     #[inline(always)]
-    fn data(&self, found: &Found) -> &[u8] {
-        match found.page {
+    fn data(&self, page: Option<Page>) -> &[u8] {
+        match page {
             Some(page) => self.global.page(page).data(),
             None => self.shared.data(),
         }
@@ -159,49 +160,78 @@ impl View<'_> {
 
     /// The bytes, to write to.
     #[inline(always)]
-    fn own(&mut self, found: &Found) -> &mut Bytes {
-        match found.page {
+    fn own(&mut self, page: Option<Page>) -> &mut Bytes {
+        match page {
             Some(page) => self.global.page_mut(page).own(),
             None => &mut *self.shared,
         }
     }
 
+    /// Shows an access to the checks; false if it reads what nobody wrote, which the definition words.
     #[inline(always)]
-    fn is_written(&self, found: &Found, bytes: u32, mask: u32) -> bool {
-        let each = bytes as usize;
-        let is_written = |offset: u32, bytes: usize| match found.page {
-            Some(page) => self.global.page(page).is_written(offset as usize, bytes),
-            None => self.shared.is_written(offset as usize, bytes),
-        };
+    fn passes(&mut self, found: &Found, traffic: &Traffic, mask: u32, kind: Kind) -> bool {
+        let Found { page, base, .. } = *found;
         match &found.spread {
-            Spread::Row(offset) => is_written(*offset, 32 * each),
-            Spread::Same(offset) => is_written(*offset, each),
-            Spread::Apart(offsets) => (0..32).all(|lane| mask >> lane & 1 == 0 || is_written(offsets[lane], each)),
-        }
-    }
-
-    #[inline(always)]
-    fn mark_written(&mut self, found: &Found, bytes: u32, mask: u32) {
-        let all = self.own(found);
-        match &found.spread {
-            Spread::Row(offset) => all.mark_written(*offset as usize, 32 * bytes as usize),
-            Spread::Same(offset) => all.mark_written(*offset as usize, bytes as usize),
-            Spread::Apart(offsets) => {
-                let lanes = (0..32).filter(|lane| mask >> lane & 1 == 1);
-                lanes.for_each(|lane| all.mark_written(offsets[lane] as usize, bytes as usize));
+            Spread::Row(offset) => {
+                self.passes_even(page, *offset, Places::Row(base + u64::from(*offset)), traffic, kind)
             }
+            Spread::Same(offset) => {
+                self.passes_even(page, *offset, Places::Same(base + u64::from(*offset)), traffic, kind)
+            }
+            Spread::Apart(offsets) => self.passes_apart(page, base, offsets, (traffic, mask), kind),
         }
     }
 
-    #[inline(always)]
-    fn watch(&mut self, found: &Found, traffic: &Traffic, mask: u32, kind: Kind) {
+    /// All lanes in a row, or at one place. Cold, so that it lies outside of the loop over kernels: that is 4 % faster.
+    #[cold]
+    #[inline(never)]
+    fn passes_even(&mut self, page: Option<Page>, offset: u32, places: Places, traffic: &Traffic, kind: Kind) -> bool {
+        let bytes = traffic.bytes * if matches!(places, Places::Row(_)) { 32 } else { 1 };
+        if kind == Kind::Read && !self.is_written(page, offset, bytes) {
+            return false;
+        }
+        self.watch(places, traffic, u32::MAX, kind);
+        if kind == Kind::Write {
+            self.own(page).mark_written(offset as usize, bytes as usize);
+        }
+        true
+    }
+
+    /// Likewise, lanes anywhere.
+    #[cold]
+    #[inline(never)]
+    fn passes_apart(
+        &mut self,
+        page: Option<Page>,
+        base: u64,
+        offsets: &[u32; 32],
+        (traffic, mask): (&Traffic, u32),
+        kind: Kind,
+    ) -> bool {
+        let lanes = || (0..32).filter(|lane| mask >> lane & 1 == 1);
+        if kind == Kind::Read && !lanes().all(|lane| self.is_written(page, offsets[lane], traffic.bytes)) {
+            return false;
+        }
+        let addresses = offsets.map(|offset| base + u64::from(offset));
+        self.watch(Places::Each(&addresses), traffic, mask, kind);
+        if kind == Kind::Write {
+            let all = self.own(page);
+            lanes().for_each(|lane| all.mark_written(offsets[lane] as usize, traffic.bytes as usize));
+        }
+        true
+    }
+
+    fn is_written(&self, page: Option<Page>, offset: u32, bytes: u32) -> bool {
+        match page {
+            Some(page) => self.global.page(page).is_written(offset as usize, bytes as usize),
+            None => self.shared.is_written(offset as usize, bytes as usize),
+        }
+    }
+
+    fn watch(&mut self, places: Places, traffic: &Traffic, mask: u32, kind: Kind) {
         if let Some(detector) = &mut self.detector {
-            let mut places = [0; 32];
-            for lane in 0..32 {
-                places[lane] = found.base + u64::from(found.spread.offset(lane, traffic.bytes));
-            }
-            let (who, what) = (Lanes { warp: self.warp, mask }, (kind, Semantics::default()));
-            detector.ordered_access(who, Site(traffic.site), what, traffic.space, &places, traffic.bytes);
+            let (who, site) = (Lanes { warp: self.warp, mask }, Site(traffic.site));
+            detector.access(who, site, kind, traffic.space, places, traffic.bytes);
         }
     }
 }

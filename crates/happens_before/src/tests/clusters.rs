@@ -3,7 +3,7 @@
 use super::Event;
 use super::litmus::{Program, cluster, cta, rows};
 use super::machine::*;
-use crate::{Kind, Lanes, ProxyFence, Scope, Semantics, Space};
+use crate::{Kind, Lanes, Places, ProxyFence, Scope, Semantics, Space};
 
 const FAR: u64 = 1 << 32;
 
@@ -151,6 +151,6 @@ fn an_object_made_anew_tells_nothing_of_the_old_one() {
     detector.mbarrier_init(one(0), 0x4000);
     detector.mbarrier_phase_complete(0x4000);
     detector.mbarrier_wait(whole(1), 0x4000, ACQUIRE);
-    detector.access(whole(1), site, Kind::Read, Space::Shared, &rows(0, 4), 4);
+    detector.access(whole(1), site, Kind::Read, Space::Shared, Places::Each(&rows(0, 4)), 4);
     assert_eq!(detector.take_faults().len(), 1);
 }

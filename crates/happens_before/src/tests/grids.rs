@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::differential::Dice;
 use super::oracle::Oracle;
-use super::{Event, Faulty, worst};
+use super::{Event, Faulty, shaped, worst};
 use crate::actor::Gap;
 use crate::{Bulk, Commons, Detector, Kind, Lanes, ProxyFence, Scope, Semantics, Site, Space, Told};
 
@@ -65,7 +65,14 @@ impl Grid {
         detector.exchange(&mut self.commons);
         match event {
             Event::Access { kind, semantics, space, addresses, bytes, .. } => {
-                detector.ordered_access(at, site, (*kind, *semantics), *space, addresses, *bytes);
+                detector.ordered_access(
+                    at,
+                    site,
+                    (*kind, *semantics),
+                    *space,
+                    shaped(at.mask, addresses, *bytes),
+                    *bytes,
+                );
             }
             Event::Fence(_, semantics) => detector.fence(at, site, *semantics),
             Event::ProxyFence(_, which) => detector.fence_proxy_async(at, *which),

@@ -14,10 +14,11 @@ mod wording;
 use std::collections::BTreeMap;
 
 use super::actor::Gap;
+use super::clock::bits;
 use super::rows::Channel;
 use super::shadow::Hit;
 use super::warp::Track;
-use super::{Agent, Bulk, Detector, Kind, Lanes, Party, ProxyFence, Semantics, Site, Space, Stretch};
+use super::{Agent, Bulk, Detector, Kind, Lanes, Party, Places, ProxyFence, Semantics, Site, Space, Stretch};
 use oracle::{Oracle, Race, Unit};
 
 const ALL: u32 = u32::MAX;
@@ -51,6 +52,15 @@ enum Event {
     WgmmaCommit(Lanes),
     WgmmaWait(Lanes, u32),
     Exit(Lanes),
+}
+
+/// Addresses by their shape, as an engine tells them that knows it.
+fn shaped(mask: u32, addresses: &[u64; 32], bytes: u32) -> Places<'_> {
+    let first = mask.trailing_zeros() as u8 & 31;
+    let same = Places::Same(addresses[first as usize]);
+    let start = addresses[first as usize].checked_sub(u64::from(first) * u64::from(bytes));
+    let fits = |places: &Places| bits(mask).all(|lane| places.at(lane, bytes) == addresses[lane as usize]);
+    start.map(Places::Row).into_iter().chain([same]).find(fits).unwrap_or(Places::Each(addresses))
 }
 
 impl Event {
@@ -146,7 +156,14 @@ impl Duel {
         let detector = &mut self.detector;
         match event {
             Event::Access { at, kind, semantics, space, addresses, bytes } => {
-                detector.ordered_access(*at, site, (*kind, *semantics), *space, addresses, *bytes);
+                detector.ordered_access(
+                    *at,
+                    site,
+                    (*kind, *semantics),
+                    *space,
+                    shaped(at.mask, addresses, *bytes),
+                    *bytes,
+                );
             }
             Event::Fence(at, semantics) => detector.fence(*at, site, *semantics),
             Event::ProxyFence(at, which) => detector.fence_proxy_async(*at, *which),

@@ -3,7 +3,7 @@
 use super::Event;
 use super::litmus::{Program, cta, rows};
 use super::machine::*;
-use crate::{Agent, Batch, Bulk, Class, Detector, Kind, Lanes, ProxyFence, Site, Space};
+use crate::{Agent, Batch, Bulk, Class, Detector, Kind, Lanes, Places, ProxyFence, Site, Space};
 
 #[test]
 fn a_fence_lies_on_the_way_from_the_thread_to_the_unit() {
@@ -113,7 +113,7 @@ fn a_place_that_is_raced_for_all_the_time_is_quiet_until_it_is_in_order_again() 
     let found = faulty_accesses(&mut detector);
     assert!((256..300).contains(&found), "{found} of the two million pairs of stores");
     let write = |detector: &mut Detector, warp| {
-        detector.access(one(warp), Site(3000 + warp), Kind::Write, Space::Global, &rows(0, 4), 4);
+        detector.access(one(warp), Site(3000 + warp), Kind::Write, Space::Global, Places::Each(&rows(0, 4)), 4);
         faulty_accesses(detector)
     };
     detector.bulk_wait(one(0), Site(2000), 0, false);
@@ -124,7 +124,7 @@ fn a_place_that_is_raced_for_all_the_time_is_quiet_until_it_is_in_order_again() 
 fn the_last_of_a_statements_copies_stands_for_those_before_it() {
     let mut detector = Detector::new(&[u32::MAX; 2], 2);
     (0..500).for_each(|round| committed_store(&mut detector, 1, 4096 * round));
-    detector.access(one(1), Site(2), Kind::Write, Space::Shared, &rows(0, 4), 4);
+    detector.access(one(1), Site(2), Kind::Write, Space::Shared, Places::Each(&rows(0, 4)), 4);
     assert_eq!(faulty_accesses(&mut detector), 1);
 }
 
@@ -132,7 +132,7 @@ fn the_last_of_a_statements_copies_stands_for_those_before_it() {
 fn through_map(steps: impl Fn(&mut Detector)) -> Vec<Class> {
     const MAP: u64 = 0x1000;
     let mut detector = Detector::new(&[u32::MAX; 2], 2);
-    detector.access(whole(0), Site(0), Kind::Write, Space::Global, &rows(MAP, 4), 4);
+    detector.access(whole(0), Site(0), Kind::Write, Space::Global, Places::Each(&rows(MAP, 4)), 4);
     detector.warp_sync(whole(0), Site(1));
     steps(&mut detector);
     let (reads, writes) = ([global(0)], [stage(0)]);
@@ -184,7 +184,7 @@ fn a_tensor_map_in_use_is_not_rewritten() {
         if waits {
             detector.mbarrier_wait(one(0), 0x4000, ACQUIRE);
         }
-        detector.access(one(0), Site(1), Kind::Write, Space::Global, &rows(0x1000, 4), 4);
+        detector.access(one(0), Site(1), Kind::Write, Space::Global, Places::Each(&rows(0x1000, 4)), 4);
         detector.take_faults().iter().map(|fault| fault.class).collect::<Vec<_>>()
     };
     assert_eq!((rewritten(true), rewritten(false)), (vec![], vec![Class::EarlyRelease]));
