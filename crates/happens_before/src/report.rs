@@ -141,7 +141,10 @@ impl Detector {
                 let (batch, since) = self.batch(warp, track, item, lane, second);
                 (warp, if track == Track::Copies { Agent::Copy(batch) } else { Agent::Store(batch) }, since)
             }
-            Channel::Products(warp) => (warp, Agent::Product(self.product(item, warp)), in_flight),
+            Channel::Products(warp) => {
+                let (batch, published) = self.product(item, warp, second);
+                (warp, Agent::Product(batch), Err(published))
+            }
             Channel::Mbarrier(barrier) => {
                 let (warp, phase) = self.mbarriers.load(barrier, item.time, lane, Site(item.site));
                 (warp, Agent::Load { barrier, phase }, in_flight)
