@@ -13,6 +13,7 @@ WHAT = {
     'f128_n128': f'queries in registers, {TURNS}',
     'f128_n128v': 'queries in registers, products overlap',
     'f128_n80w3': 'blocks of 80 keys with a tail',
+    'f64_n64w2': f'two {TURNS}, two stages',
     'f64_n64w4': f'four {TURNS}',
     'f64_n64w4v': 'four warpgroups, products overlap',
     'f64_n128w1': 'one warpgroup',

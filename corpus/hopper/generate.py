@@ -857,6 +857,7 @@ KERNELS = [
     Kernel('f128_n128', 128, 128, 2, **REGISTERS),
     Kernel('f128_n128v', 128, 128, 2, **REGISTERS, overlap=True),
     Kernel('f128_n80w3', 128, 80, 3, stages=3, tail=True),
+    Kernel('f64_n64w2', 64, 64, 2),
     Kernel('f64_n64w4', 64, 64, 4, stages=5),
     Kernel('f64_n64w4v', 64, 64, 4, stages=5, overlap=True),
     Kernel('f64_n128w1', 64, 128, 1, stages=4, turns=False),

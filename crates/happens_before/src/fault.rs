@@ -132,6 +132,8 @@ pub enum Published {
     Forgotten,
     /// A copy in flight: there is nothing to release before it has been waited for.
     InFlight,
+    /// Products whose start the second party knows, by a release here that came before anybody waited for them.
+    TooEarly(Site),
 }
 
 /// Two conflicting accesses that nothing orders: the first example, and how often the same two sites clashed.

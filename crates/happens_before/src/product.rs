@@ -4,40 +4,13 @@
 //! live lane of the warp must follow what is read. A group of products is the warpgroup's: who has waited for it vouches
 //! for all four warps, and must not return before all of them have committed it.
 
-use std::collections::VecDeque;
-
 use super::actor::{Actor, Quick};
 use super::bulk::{Stretch, needed};
-use super::clock::Row;
-use super::fault::{Batch, Party};
+use super::fault::{Batch, Party, Published};
 use super::mark::{Access, Item};
 use super::touch::touch_range;
-use super::warp::remember;
+use super::warp::{Released, Warp};
 use super::{Detector, Lanes, Site, Space};
-
-/// When a warp started a product.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Start {
-    group: u32,
-    site: Site,
-    /// The warp's time.
-    time: u32,
-}
-
-/// What a warp has done of its warpgroup's products.
-#[derive(Clone)]
-pub struct Products {
-    /// The group that its next `wgmma` belongs to.
-    group: u32,
-    starts: VecDeque<Start>,
-}
-
-impl Default for Products {
-    /// Group 0 is "nothing".
-    fn default() -> Products {
-        Products { group: 1, starts: VecDeque::new() }
-    }
-}
 
 impl Detector {
     /// One warp's part of a `wgmma.mma_async`: its rows of the first operand, and all of the second.
@@ -49,12 +22,9 @@ impl Detector {
         let row = self.rows.products(at.warp);
         let Detector { warps, shadows, .. } = self;
         let warp = &mut warps[at.warp as usize];
-        let start = Start { group: warp.products.group, site, time: warp.time };
-        if warp.products.starts.back() != Some(&start) {
-            remember(&mut warp.products.starts, start);
-        }
-        let access = Access { asynchronous: true, ..Access::weak(row, start.group, site.0, false) };
+        let access = Access { asynchronous: true, ..Access::weak(row, warp.products, site.0, false) };
         warp.touch(at.mask & warp.live);
+        warp.begin_part();
         let warp = &*warp;
         for group in warp.groups.iter().filter(|group| group.mask & at.mask != 0) {
             for (space, range) in reads {
@@ -72,7 +42,7 @@ impl Detector {
         if self.idle {
             return;
         }
-        self.warps[at.warp as usize].products.group += 1;
+        self.warps[at.warp as usize].commit_part();
     }
 
     /// `wgmma.wait_group` by one warp, when all warps of the warpgroup have committed the groups it waits for.
@@ -82,34 +52,38 @@ impl Detector {
         }
         let row = self.rows.products(at.warp);
         let (warp, mask) = self.warp(at);
-        let time = warp.products.group.saturating_sub(1 + pending);
+        let time = warp.products.saturating_sub(1 + pending);
         warp.learn(mask, |view| view.seen.raise(row, u32::MAX, time));
     }
 
-    /// How far the warpgroup that begins with a warp had brought a product. Who knows of its start and not of its end was
-    /// told too early, whether or not the warpgroup has waited since.
-    pub(super) fn product(&self, item: &Item, first: u32, other: &Party) -> Batch {
-        if !self.knows_product(item, first, other) {
-            return Batch::Unseen;
-        }
-        match self.warps[first as usize].products.group.saturating_sub(item.time) {
+    /// How the second party stands to products of the warpgroup that begins with a warp, and what told it of their start.
+    /// Whether the warpgroup had waited for them when the second access ran is luck, and does not count.
+    pub(super) fn product(&self, item: &Item, first: u32, second: &Party) -> (Batch, Published) {
+        let members = (first..).zip(&self.warps[first as usize..]).take(4);
+        let same = members.filter(|(index, _)| u32::from(self.rows.products(*index)) == item.name);
+        let parts = same.filter_map(|(_, warp)| Some((warp, warp.part(item.time)?)));
+        let Some((warp, part)) = parts.into_iter().find(|(warp, part)| self.knows_any(second, warp, part.start)) else {
+            return (Batch::Unseen, Published::InFlight);
+        };
+        let outside = u32::from(self.rows.products(second.warp)) != item.name;
+        let told = if outside { self.last_known(second, warp, part.start) } else { None };
+        let until = told.map_or(u32::MAX, |release| release.time);
+        let batch = match warp.committed(item.time, until) {
             0 => Batch::Open,
             groups => Batch::Committed { wait_group: groups - 1 },
-        }
+        };
+        (batch, told.map_or(Published::InFlight, |release| Published::TooEarly(release.site)))
     }
 
-    /// Does the party know that a warp of the warpgroup started the product? One too old to be remembered counts as known.
-    fn knows_product(&self, item: &Item, first: u32, party: &Party) -> bool {
-        let members = (first..).zip(&self.warps[first as usize..]).take(4);
-        let mut starts = members.filter_map(|(index, warp)| {
-            let fits = |start: &&Start| (start.group, start.site) == (item.time, Site(item.site));
-            Some((index, warp.lanes_row(), warp.products.starts.iter().find(fits)?.time))
-        });
-        let view = self.warps[party.warp as usize].group(party.lane).map(|group| &group.view.seen);
-        let knows = |(index, row, time): (u32, Row, u32)| {
-            index == party.warp || view.is_some_and(|seen| seen.unknown(row, time, u32::MAX) != u32::MAX)
-        };
-        let remembered = starts.clone().next().is_some();
-        !remembered || starts.any(knows)
+    /// Does the party know what some lane of a warp did up to a time?
+    fn knows_any(&self, party: &Party, warp: &Warp, time: u32) -> bool {
+        let knows = |lane| self.warps[party.warp as usize].knows(party.lane, warp.lanes_row(), lane, time);
+        (0..32).any(knows)
+    }
+
+    /// The last release of a warp, at or after a time, that the party knows of.
+    fn last_known<'a>(&self, party: &Party, warp: &'a Warp, since: u32) -> Option<&'a Released> {
+        let after = warp.releases.iter().rev().take_while(|release| release.time >= since);
+        after.into_iter().find(|release| self.knows_any(party, warp, release.time))
     }
 }

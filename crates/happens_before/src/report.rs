@@ -154,7 +154,10 @@ impl Detector {
                 let (batch, since) = self.batch(warp, track, item, lane, second);
                 (warp, if track == Track::Copies { Agent::Copy(batch) } else { Agent::Store(batch) }, since)
             }
-            Channel::Products(warp) => (warp, Agent::Product(self.product(item, warp, second)), in_flight),
+            Channel::Products(warp) => {
+                let (batch, published) = self.product(item, warp, second);
+                (warp, Agent::Product(batch), Err(published))
+            }
             Channel::Mbarrier(barrier) => {
                 let start = self.mbarriers.start(barrier, item.time, lane, Site(item.site));
                 let rushed = !self.knows_start(item, lane, second) && self.is_rushed(barrier, second);

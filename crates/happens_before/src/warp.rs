@@ -7,7 +7,6 @@ use super::Site;
 use super::abroad::Origin;
 use super::clock::Row;
 use super::copies::{Copies, Waited};
-use super::product::Products;
 use super::scope::{Offer, Scope, Seat};
 use super::view::{COPIES, Own, ROWS, STORE_READS, STORE_WRITES, View};
 use super::words::Place;
@@ -59,6 +58,16 @@ pub struct Released {
     pub meeting: Meeting,
 }
 
+/// A warp's part in a group of its warpgroup's products.
+#[derive(Clone, Copy)]
+pub struct Part {
+    pub group: u32,
+    /// The warp's time when it began.
+    pub start: u32,
+    /// The warp's time when it was committed.
+    pub committed: Option<u32>,
+}
+
 /// The trackers of a warp, by what they track.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Track {
@@ -93,7 +102,10 @@ pub struct Warp {
     pub releases: VecDeque<Released>,
     /// `cp.async` copies, and the reads and the writes of bulk stores.
     tracks: [Copies; 3],
-    pub products: Products,
+    /// The group that its next `wgmma` belongs to.
+    pub products: u32,
+    /// Its part in the last groups of products, oldest first.
+    pub parts: VecDeque<Part>,
     pub fences: Vec<Fence>,
     /// What lanes have read of others' releases, by lane and place, and not taken yet.
     pub pending: BTreeMap<(u8, Place), Vec<Offer>>,
@@ -124,7 +136,8 @@ impl Warp {
             groups: vec![Group { mask: live, view: start, own: Own::default() }],
             releases: VecDeque::new(),
             tracks: Default::default(),
-            products: Products::default(),
+            products: 1,
+            parts: VecDeque::new(),
             fences: Vec::new(),
             pending: BTreeMap::new(),
             heard: BTreeMap::new(),
@@ -237,6 +250,32 @@ impl Warp {
             }
         }
         self.groups = merged;
+    }
+
+    /// Its first product of the group that is open, or another one.
+    pub fn begin_part(&mut self) {
+        if self.parts.back().is_none_or(|last| last.group < self.products) {
+            remember(&mut self.parts, Part { group: self.products, start: self.time, committed: None });
+        }
+    }
+
+    /// `wgmma.commit_group`; a group may be empty.
+    pub fn commit_part(&mut self) {
+        self.begin_part();
+        let time = self.time;
+        self.parts.back_mut().into_iter().for_each(|part| part.committed = Some(time));
+        self.products += 1;
+    }
+
+    /// Its part in a group of products, unless it has none or that is long ago.
+    pub fn part(&self, group: u32) -> Option<&Part> {
+        self.parts.iter().rev().find(|part| part.group == group)
+    }
+
+    /// How many groups of products, from the given one on, it had committed at a time.
+    pub fn committed(&self, group: u32, time: u32) -> u32 {
+        let by_then = |part: &&Part| part.group >= group && part.committed.is_some_and(|at| at <= time);
+        self.parts.iter().filter(by_then).count() as u32
     }
 
     /// Each of the lanes learns of what it committed itself, the last `pending` batches excepted.

@@ -72,7 +72,13 @@ pub fn report_too_many(cluster: &mut Cluster, by: (At, usize), spot: Spot) {
         some => format!("the phase takes {} more", words::counted(some.into(), "arrival")),
     };
     let message = format!("the barrier at {place} gets an arrival too many: {open}");
-    let help = "initialise the barrier with the number of arrivals that each phase gets, or let fewer threads arrive";
+    let help = match pending {
+        0 => {
+            "let one thread arrive for a phase, and before it arrives for the next, wait until the stage has been given \
+             back; or initialise the barrier with more arrivals"
+        }
+        _ => "initialise the barrier with the number of arrivals that each phase gets, or let fewer threads arrive",
+    };
     add(cluster, by, message, "arrives", help);
 }
 

@@ -16,7 +16,7 @@ use super::{Check, order, words};
 use crate::exec::shared_byte;
 use crate::finding::Report;
 use crate::machine::Cluster;
-use happens_before::{Agent, Batch, Fault};
+use happens_before::{Agent, Batch, Fault, Published};
 
 pub const CHECK: Check = Check::error("missing-wait", include_str!("missing_wait.rs"));
 
@@ -67,7 +67,16 @@ pub(super) fn remedy(cluster: &Cluster, fault: &Fault) -> (String, String) {
         ),
         Agent::Product(Batch::Committed { wait_group }) => {
             let wait = format!("`wgmma.wait_group.sync.aligned {wait_group}`");
-            (format!("{wait} between (1) and (2)"), format!("emit {wait} {before}"))
+            match handed_on(cluster, fault) {
+                Some((what, line)) => (
+                    format!(
+                        "{wait} between (1) and {what} at line {line}, which tells warp {} to go on",
+                        fault.second.warp
+                    ),
+                    format!("emit {wait} before line {line}, or give the bytes back later"),
+                ),
+                None => (format!("{wait} between (1) and (2)"), format!("emit {wait} {before}")),
+            }
         }
         Agent::Product(_) => (
             "a group: the warpgroup does not commit its products before (2)".into(),
@@ -78,4 +87,10 @@ pub(super) fn remedy(cluster: &Cluster, fault: &Fault) -> (String, String) {
             format!("emit `cp.async.commit_group` after (1), and wait for that group {before}"),
         ),
     }
+}
+
+/// What told the second party of the start of the products, and the line.
+fn handed_on(cluster: &Cluster, fault: &Fault) -> Option<(String, u32)> {
+    let Published::TooEarly(site) = fault.published else { return None };
+    Some((format!("`{}`", cluster.findings.text(site.0)), cluster.findings.line(site.0)))
 }

@@ -6,7 +6,7 @@
 use super::Event;
 use super::litmus::{Program, cluster, cta, rows};
 use super::machine::*;
-use crate::{Agent, Class, Kind, Lanes, Space};
+use crate::{Agent, Batch, Class, Fault, Kind, Lanes, Published, Site, Space};
 
 const FULL: u64 = 0x4000;
 const NEXT: u64 = 0x4008;
@@ -149,6 +149,30 @@ fn copies_may_be_told_by_an_mbarrier() {
             .when(right, |p| p.pass(1, in_block(1, FULL), 0))
             .read(1, 1 << 32)
     });
+}
+
+/// Whether the warpgroup waits for its products before or after the refill is luck: the stage was given back early.
+#[test]
+fn a_stage_given_back_early_is_told_by_the_release() {
+    let read = || cta(5).load(0, 0, FULL).pass(4, FULL, 0).product(4, 0).product_commit(4);
+    for late in [false, true] {
+        let release = read().sites;
+        let given = read().signal(4, EMPTY).when(!late, |p| p.product_wait(4, 0)).pass(0, EMPTY, 0);
+        let faults = given.load(0, 0, FULL).when(late, |p| p.product_wait(4, 0)).faults();
+        let told = |fault: &Fault| (fault.class, fault.first.agent, fault.published);
+        let agent = Agent::Product(Batch::Committed { wait_group: 0 });
+        let expected = (Class::EarlyRelease, agent, Published::TooEarly(Site(release)));
+        assert_eq!(faults.iter().map(told).collect::<Vec<_>>(), [expected]);
+    }
+}
+
+/// Nobody waits until the stage is given back.
+#[test]
+fn a_refill_that_knows_nothing_of_a_product_is_a_race() {
+    let read = cta(5).load(0, 0, FULL).pass(0, FULL, 0).pass(4, FULL, 0).product(4, 0).product_commit(4);
+    let faults = read.load(0, 0, FULL).faults();
+    let told: Vec<_> = faults.iter().map(|fault| (fault.class, fault.first.agent)).collect();
+    assert_eq!(told, [(Class::RaceShared, Agent::Product(Batch::Unseen))]);
 }
 
 #[test]
