@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::actor::Gap;
 use super::commons::Member;
+use super::lists::Hit;
 use super::mark::{Access, Item};
 use super::near_miss::NearMiss;
 use super::rows::Channel;
 use super::scope::Scope;
-use super::shadow::Hit;
 use super::summary::Unit;
 use super::warp::Track;
 use super::{Detector, Site, Space};

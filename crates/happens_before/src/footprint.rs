@@ -40,3 +40,41 @@ impl Detector {
         Footprint { shadow, memory: shared + ((pages.len() as u64) << PAGE_SHIFT) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, Lanes, Places, Site};
+
+    #[test]
+    fn a_page_of_shared_memory_costs_its_cells_and_gaps_cost_more() {
+        let mut detector = Detector::new(&[u32::MAX], 1);
+        let mut write = |places| {
+            let at = Lanes { warp: 0, mask: u32::MAX };
+            detector.access(at, Site(0), Kind::Write, Space::Shared, places, 2);
+            detector.footprint(4096)
+        };
+        let even = write(Places::Row(0));
+        assert_eq!(even.memory, 4096);
+        assert!((1.5..2.0).contains(&even.ratio()), "{even:?}");
+        let odd = write(Places::Each(&std::array::from_fn(|lane| lane as u64 * 8 + 2)));
+        assert!(odd.shadow > even.shadow, "{odd:?}");
+    }
+
+    #[test]
+    fn global_memory_counts_by_pages_that_are_touched() {
+        let mut detector = Detector::new(&[u32::MAX], 1);
+        for address in [0x7000_0000, 0x7000_f000, 0x7005_0000] {
+            let at = Lanes { warp: 0, mask: u32::MAX };
+            detector.access(at, Site(0), Kind::Read, Space::Global, Places::Row(address), 4);
+        }
+        assert_eq!(detector.footprint(0).memory, 2 << 16);
+    }
+
+    #[test]
+    fn together_and_the_worse_of_two() {
+        let [small, large] = [(10, 100), (300, 100)].map(|(shadow, memory)| Footprint { shadow, memory });
+        assert_eq!((small.or(large), large.or(small), Footprint::default().or(small)), (large, large, small));
+        assert_eq!(small.and(large).ratio(), 1.55);
+    }
+}

@@ -7,9 +7,9 @@ use super::actor::Gap;
 use super::clock::Row;
 use super::copies::State;
 use super::fault::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release};
+use super::lists::Hit;
 use super::mark::{Access, Item};
 use super::rows::Channel;
-use super::shadow::Hit;
 use super::warp::{Meeting, REMEMBERED, Released, Track};
 use super::{Detector, Lanes, Site, Space};
 

@@ -4,64 +4,17 @@
 //! would lie; a weak write that follows everything before it makes them whole again. Marks answer "ordered"; only
 //! lists, which are exact, report.
 
-use super::actor::{Actor, Gap, Quick};
+use super::actor::{Actor, Quick};
+use super::lists::{Hit, Lists};
 use super::mark::{Item, LIST, MANY, Mark, SPLIT};
 use super::pages::{PAGE, Pages};
-
-/// A word that has been raced for so often is quiet until a write that follows the last access: copies of whole tiles
-/// that nobody waits for would else be compared each with all before it, word by word, for the same findings.
-const MOST_CLASHES: u32 = 256;
+use super::pool::{Pool, make_room, push};
 
 /// The last write and the reads that followed it.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     write: Mark,
     read: Mark,
-}
-
-/// Two unordered accesses to the same bytes of one word.
-#[derive(Clone, Copy, Debug)]
-pub struct Hit {
-    /// Address of the word.
-    pub address: u64,
-    /// The bytes of the word that both touched.
-    pub bytes: u8,
-    pub first: Item,
-    pub first_lane: u8,
-    pub second_lane: u8,
-    pub gap: Gap,
-}
-
-/// All that is known of a word.
-#[derive(Clone, Default)]
-struct List {
-    items: Vec<Item>,
-    /// How often somebody raced for it.
-    clashes: u32,
-}
-
-/// Side tables whose entries are used again.
-#[derive(Clone, Default)]
-struct Pool<T> {
-    all: Vec<T>,
-    free: Vec<u32>,
-}
-
-impl<T> Pool<T> {
-    /// Bytes that are allocated, those that entries refer to included.
-    fn allocated(&self, referred: impl Fn(&T) -> usize) -> usize {
-        let own = self.all.capacity() * size_of::<T>() + self.free.capacity() * size_of::<u32>();
-        own + self.all.iter().map(referred).sum::<usize>()
-    }
-}
-
-impl<T: Default> Pool<T> {
-    fn take(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.all.push(T::default());
-            self.all.len() as u32 - 1
-        })
-    }
 }
 
 /// The shadow of one memory space.
@@ -71,7 +24,7 @@ pub struct Shadow {
     cells: Vec<Cell>,
     words: Pool<[Cell; 4]>,
     readers: Pool<Vec<Mark>>,
-    lists: Pool<List>,
+    lists: Lists,
     /// What the last instruction found.
     pub hits: Vec<Hit>,
     /// Accesses so far that did not follow all before them, also where that was not worth a hit.
@@ -102,10 +55,10 @@ impl Remembered<'_> {
 impl Shadow {
     /// Bytes that are allocated.
     pub fn allocated(&self) -> usize {
-        let cells = self.cells.capacity() * size_of::<Cell>() + self.hits.capacity() * size_of::<Hit>();
+        let cells = self.cells.capacity() * size_of::<Cell>();
+        let hits = self.hits.capacity() * size_of::<Hit>();
         let readers = self.readers.allocated(|readers| readers.capacity() * size_of::<Mark>());
-        let lists = self.lists.allocated(|list| list.items.capacity() * size_of::<Item>());
-        self.pages.allocated() + cells + self.words.allocated(|_| 0) + readers + lists
+        self.pages.allocated() + cells + self.words.allocated(|_| 0) + readers + self.lists.allocated() + hits
     }
 
     /// The addresses of the pages that were touched, in order.
@@ -129,7 +82,7 @@ impl Shadow {
 
     fn remembered(&self, cell: &Cell, bytes: u64) -> Remembered<'_> {
         if cell.write.is(LIST) {
-            return Remembered::Items(&self.lists.all[cell.write.site as usize].items);
+            return Remembered::Items(self.lists.items(cell.write.site));
         }
         let many = cell.read.is(MANY).then(|| self.readers.all[cell.read.site as usize][0]);
         Remembered::Marks { bytes, write: cell.write, read: many.unwrap_or(cell.read) }
@@ -139,6 +92,7 @@ impl Shadow {
     fn place(&mut self, granule: u64) -> usize {
         let (place, new) = self.pages.place(granule);
         if new {
+            make_room(&mut self.cells, PAGE as usize);
             self.cells.resize(self.cells.len() + PAGE as usize, Cell::default());
         }
         place
@@ -209,13 +163,15 @@ impl Shadow {
         let cell = &mut self.cells[place];
         if !cell.read.is(MANY) {
             let index = self.readers.take();
-            self.readers.all[index as usize].extend([cell.read, mark]);
+            let readers = &mut self.readers.all[index as usize];
+            make_room(readers, 2);
+            readers.extend([cell.read, mark]);
             cell.read = Mark::link(MANY, index);
             return true;
         }
         let readers = &mut self.readers.all[cell.read.site as usize];
         readers.retain(|reader| !actor.follows(reader, mark.pattern()) && !mark.outlasts(reader));
-        readers.push(mark);
+        push(readers, mark);
         true
     }
 
@@ -296,10 +252,7 @@ impl Shadow {
 
     fn free_list(&mut self, cell: &Cell) {
         if cell.write.is(LIST) {
-            let list = &mut self.lists.all[cell.write.site as usize];
-            list.items.clear();
-            list.clashes = 0;
-            self.lists.free.push(cell.write.site);
+            self.lists.free(cell.write.site);
         }
     }
 
@@ -331,10 +284,8 @@ impl Shadow {
 
     fn make_list(&mut self, block: usize, word: u8, more_reads: &[Mark]) -> u32 {
         let cell = self.words.all[block][word as usize];
-        let index = self.lists.take();
         let reads = [cell.read].into_iter().chain(more_reads.iter().map(|mark| mark.at_word(word)));
-        let items = cell.write.items(true).chain(reads.flat_map(|mark| mark.items(false)));
-        self.lists.all[index as usize].items.extend(items);
+        let index = self.lists.make(cell.write.items(true).chain(reads.flat_map(|mark| mark.items(false))));
         self.words.all[block][word as usize] = Cell { write: Mark::link(LIST, index), read: Mark::default() };
         index
     }
@@ -349,82 +300,7 @@ impl Shadow {
     /// The exact case: any bytes of one word, any lanes, weak or strong.
     pub fn list(&mut self, actor: &Actor, word: u64, new: Item) {
         let index = self.open_list(word);
-        let list = &mut self.lists.all[index as usize];
-        let follows = match list.clashes {
-            MOST_CLASHES.. => list.renew(actor, new),
-            _ => list.add(actor, word * 4, new, &mut self.hits),
-        };
+        let follows = self.lists.add(index, actor, word * 4, new, &mut self.hits);
         self.strays += u64::from(!follows);
     }
-}
-
-impl List {
-    /// Compares an access with all before it; true if it follows them.
-    fn add(&mut self, actor: &Actor, address: u64, new: Item, hits: &mut Vec<Hit>) -> bool {
-        let before = hits.len();
-        let mut hit = |first: Item, bytes, (first_lane, second_lane, gap)| {
-            hits.push(Hit { address, bytes, first, first_lane, second_lane, gap });
-        };
-        if new.races_with_itself() {
-            let others = new.mask & (new.mask - 1);
-            hit(new, new.bytes, (new.mask.trailing_zeros() as u8, others.trailing_zeros() as u8, Gap::Order));
-        }
-        let mut rests = Vec::new();
-        for item in self.items.iter_mut().filter(|item| item.bytes & new.bytes != 0) {
-            if let Some(lanes) = clash(actor, item, &new) {
-                hit(*item, item.bytes & new.bytes, lanes);
-            }
-            rests.extend(forget(actor, item, &new));
-        }
-        self.items.extend(rests);
-        self.items.retain(|item| item.bytes != 0 && item.mask != 0);
-        match self.items.iter_mut().find(|item| item.merges_with(&new)) {
-            Some(item) => item.mask |= new.mask,
-            None => self.items.push(new),
-        }
-        self.clashes += (hits.len() - before) as u32;
-        hits.len() == before
-    }
-
-    /// Only the last access counts, until a write follows it; true if this one does.
-    fn renew(&mut self, actor: &Actor, new: Item) -> bool {
-        let follows = !new.races_with_itself() && self.items.iter().all(|item| clash(actor, item, &new).is_none());
-        self.items.clear();
-        self.items.push(new);
-        if follows && new.write {
-            self.clashes = 0;
-        }
-        follows
-    }
-}
-
-/// How two accesses to the same bytes race, if they do.
-fn clash(actor: &Actor, item: &Item, new: &Item) -> Option<(u8, u8, Gap)> {
-    let conflict = item.bytes & new.bytes != 0
-        && (item.write || new.write)
-        && !item.morally_strong_with(new, actor.is_at_home(item.name));
-    if conflict { actor.unordered(item, new.mask) } else { None }
-}
-
-/// Drops of an earlier access what the new one stands for: whoever races with that races with the new one too.
-/// A strong write does not stand for a weak one, which races with strong accesses that the strong write does not.
-/// Returns what is left of the bytes that both touched, if those and the others no longer have the same lanes.
-fn forget(actor: &Actor, item: &mut Item, new: &Item) -> Option<Item> {
-    let same_class = (item.strong, item.asynchronous) == (new.strong, new.asynchronous) && actor.is_at_home(item.name);
-    let stands_for = (new.write || !item.write) && (new.strong.is_none() || same_class);
-    if !stands_for {
-        return None;
-    }
-    let stood_for = if new.outlasts(item) { new.mask } else { 0 };
-    let left = actor.unfollowed(item, new.mask) & !stood_for;
-    if item.bytes & !new.bytes == 0 {
-        item.mask = left;
-        return None;
-    }
-    if left == item.mask {
-        return None;
-    }
-    let rest = Item { mask: left, bytes: item.bytes & new.bytes, ..*item };
-    item.bytes &= !new.bytes;
-    Some(rest)
 }

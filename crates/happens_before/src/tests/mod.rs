@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 use super::actor::Gap;
 use super::clock::bits;
+use super::lists::Hit;
 use super::rows::Channel;
-use super::shadow::Hit;
 use super::warp::Track;
 use super::{Agent, Bulk, Detector, Kind, Lanes, Party, Places, ProxyFence, Semantics, Site, Space, Stretch};
 use oracle::{Oracle, Race, Unit};
