@@ -63,7 +63,8 @@ impl Adversary {
     /// The schedule of one cluster of so many warps.
     pub fn new(options: &Options, cluster: u64, warps: usize) -> Adversary {
         let policy = options.policy.unwrap_or(Policy::of_seed(options.seed));
-        let mut random = SplitMix(options.seed ^ cluster.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        // Numbers that follow each other must not start in the same stream, a step apart.
+        let mut random = SplitMix(options.seed ^ SplitMix(cluster).next());
         let victim = Starved::Warp((random.next() % warps.max(1) as u64) as usize);
         let (order, landing) = match policy {
             Policy::Lazy => (Order::Forwards, Landing::Late),

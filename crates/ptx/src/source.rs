@@ -40,7 +40,9 @@ impl Source {
         let before = &self.text.as_bytes()[..(offset as usize).min(self.text.len())];
         let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
         let line = before.iter().filter(|byte| **byte == b'\n').count() as u32 + 1;
-        Position { line, column: (before.len() - line_start) as u32 + 1 }
+        // A character begins at every byte that does not continue one.
+        let characters = before[line_start..].iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+        Position { line, column: characters as u32 + 1 }
     }
 
     /// The text of a line, counted from one, without its end.

@@ -128,6 +128,11 @@ pub struct Version {
     pub minor: u32,
 }
 
+impl Version {
+    /// The newest that is read here.
+    pub const NEWEST: Version = Version { major: 9, minor: 4 };
+}
+
 impl FromStr for Version {
     type Err = ();
     fn from_str(text: &str) -> Result<Version, ()> {
@@ -165,12 +170,20 @@ impl Target {
     }
 }
 
+/// PTX ISA, ".target".
+const KNOWN_TARGETS: [u32; 30] = [
+    10, 11, 12, 13, 20, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110,
+    120, 121,
+];
+
 impl FromStr for Target {
     type Err = ();
     fn from_str(text: &str) -> Result<Target, ()> {
         let number = text.strip_prefix("sm_").ok_or(())?;
         let plain = number.strip_suffix('a').unwrap_or(number);
-        Ok(Target { sm: plain.parse().map_err(drop)?, specific: plain.len() < number.len() })
+        let sm = plain.parse().map_err(drop)?;
+        let target = Target { sm, specific: plain.len() < number.len() };
+        if KNOWN_TARGETS.contains(&sm) { Ok(target) } else { Err(()) }
     }
 }
 

@@ -24,8 +24,8 @@ pub const CHECK: Check = Check::error("registers", include_str!("registers.rs"))
 /// Warps of a warpgroup.
 const WARPGROUP: usize = 4;
 
-/// A warp is about to change how many registers it has.
-pub fn watch(cluster: &mut Cluster, at: At, resize: Resize) {
+/// A warp is about to change how many registers it has. False if it does not: the count is on the wrong side.
+pub fn watch(cluster: &mut Cluster, at: At, resize: Resize) -> bool {
     let (pool, warp) = (&cluster.home(at.warp).registers, cluster.warp_in_block(at.warp));
     let (now, count) = (pool.counts[warp], resize.count);
     let label = format!("executed by {}", words::who(cluster, at.warp, at.mask));
@@ -34,7 +34,8 @@ pub fn watch(cluster: &mut Cluster, at: At, resize: Resize) {
             let message = "`setmaxnreg` is ignored: the entry does not say how many registers it begins with";
             let help = "add `.maxnreg`, or `.minnctapersm` beside `.maxntid` or `.reqntid`";
             let report = Report::new(&CHECK, message.into(), cluster.actor(at, &label)).help(help);
-            return cluster.findings.add(report.severity(Severity::Warning));
+            cluster.findings.add(report.severity(Severity::Warning));
+            return true;
         }
         (_, true) if count < now => (
             format!("`setmaxnreg.inc` to {count} registers, and the warp has {now}"),
@@ -44,9 +45,10 @@ pub fn watch(cluster: &mut Cluster, at: At, resize: Resize) {
             format!("`setmaxnreg.dec` to {count} registers, and the warp has {now}"),
             "take registers with `setmaxnreg.inc`",
         ),
-        _ => return,
+        _ => return true,
     };
     cluster.findings.add(Report::new(&CHECK, message, cluster.actor(at, &label)).help(help));
+    false
 }
 
 /// Nobody can go on, and somebody waits for registers. `waiting`: in the order of the text.

@@ -33,9 +33,11 @@ pub fn execute(cluster: &mut Cluster, at: At, resize: Resize) -> Next {
         return Next::Done;
     }
     together(cluster, at, |cluster, at| {
-        checks::registers::watch(cluster, at, resize);
+        let changes = checks::registers::watch(cluster, at, resize);
         let pool = &mut cluster.blocks[rank].registers;
-        pool.counts[warp] = resize.count;
+        if changes {
+            pool.counts[warp] = resize.count;
+        }
         pool.changes[warp].push(at.statement);
         let all = cluster.warps_of(rank);
         cluster.warps[all].iter_mut().for_each(|warp| warp.wake(|state| matches!(state, State::Registers(_))));

@@ -48,7 +48,11 @@ impl<'a> Parser<'a> {
             self.word("a target option")?;
         }
         let Ok(target) = name.parse() else {
-            return self.fail(Diagnostic::new(format!("unknown target `{name}`"), at, "expected one such as `sm_80`"));
+            return self.fail(Diagnostic::new(
+                format!("unknown target `{name}`"),
+                at,
+                "expected one such as `sm_80` or `sm_90a`",
+            ));
         };
         if self.take_dotted(".address_size") && self.number("an address size")? != 64 {
             return self.fail(
@@ -61,9 +65,15 @@ impl<'a> Parser<'a> {
     fn version(&mut self) -> Outcome<Version> {
         let at = self.here();
         match self.advance() {
-            Some(Token::Decimal(text)) if text.parse::<Version>().is_ok() => {
-                Ok(text.parse().unwrap_or(Version { major: 0, minor: 0 }))
-            }
+            Some(Token::Decimal(text)) if let Ok(version) = text.parse::<Version>() => match version <= Version::NEWEST
+            {
+                true => Ok(version),
+                false => {
+                    let message =
+                        format!("PTX {version} is newer than {}, the newest that is read here", Version::NEWEST);
+                    self.fail(Diagnostic::new(message, at, "not known yet").unsupported())
+                }
+            },
             _ => self.fail(Diagnostic::new("expected a PTX version such as `8.0`", at, "not a version")),
         }
     }
