@@ -106,12 +106,13 @@ def cuda_gemm():
     case.reads('A', a).reads('B', b)
     case.writes('C', 'f32', [64, 128], a.matrix().times_transposed(b.matrix()).flat(), 1e-5)
     case.numbers('s32', 64, 128, 128).write(AMPERE)
-    a, b = Drawn('bf16', [128, 192], 14), Drawn('bf16', [64, 192], 15)
+    # Seven tiles along k: every stage of the ring is refilled, by each copy of the unrolled loop.
+    a, b = Drawn('bf16', [128, 448], 14), Drawn('bf16', [64, 448], 15)
     case = Case('wgmma_gemm', 'matrix product with wgmma on tiles that tensor maps bring', 'wgmma_gemm', 'wgmma_gemm',
                 [1, 2, 1], [128, 1, 1], 32768)
     case.reads('A', a, argument=False).reads('B', b, argument=False).map('A', [64, 64], False).map('B', [64, 64], False)
     case.writes('C', 'f32', [128, 64], a.matrix().times_transposed(b.matrix()).flat(), 1e-5)
-    case.numbers('s32', 128, 64, 192).write(['sm_90a'])
+    case.numbers('s32', 128, 64, 448).write(['sm_90a'])
 
 
 def inputs(element, shape, seed):
@@ -204,11 +205,12 @@ def roles_store(case, place, *lines):
 
 
 def triton_tensor_maps():
-    rows = [('tri_matmul_tma', 'tensor maps', [1, 2, 1], 128, 98328, (128, 256), (128, 128, 128)),
-            ('tri_matmul_tma_ws', 'tensor maps and warp specialisation', [2, 1, 1], 384, 65632, (128, 64),
+    # With ten tiles along k, the producer waits for each of the four stages to be given back, twice.
+    rows = [('tri_matmul_tma', 'tensor maps', [1, 2, 1], 128, 98328, (128, 256, 192), (128, 128, 128)),
+            ('tri_matmul_tma_ws', 'tensor maps and warp specialisation', [2, 1, 1], 384, 65632, (128, 64, 640),
              (64, 64, 64))]
-    for name, what, grid, block, shared, (m, n), boxes in rows:
-        a, b = Drawn('bf16', [m, 192], 42), Drawn('bf16', [n, 192], 43)
+    for name, what, grid, block, shared, (m, n, k), boxes in rows:
+        a, b = Drawn('bf16', [m, k], 42), Drawn('bf16', [n, k], 43)
         case = Case(name, f'matrix product by Triton with {what}', name, 'matmul_tma', grid, [block, 1, 1], shared)
         case.reads('a', a, argument=False).reads('b', b, argument=False)
         expected = a.matrix().times_transposed(b.matrix()).flat()
@@ -218,7 +220,7 @@ def triton_tensor_maps():
         if name.endswith('_ws'):
             roles_store(case, 65624, 128, 207)
             case.finds('sm_90a', TWICE, (629, 'error[race-shared]: both write 8192 bytes of `c`'))
-        case.numbers('s32', 192).scratch().write(['sm_90a'])
+        case.numbers('s32', k).scratch().write(['sm_90a'])
     a, b = Drawn('bf16', [128, 192], 44), Drawn('bf16', [128, 192], 45)
     case = Case('tri_matmul_devtma', 'matrix product by Triton with tensor maps made on the device',
                 'tri_matmul_devtma', 'matmul_devtma', [1, 1, 1], [256, 1, 1], 98328)

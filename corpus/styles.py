@@ -115,13 +115,15 @@ def pipelines():
     case = Case('pipeline_thread', 'double buffering with the cuda::pipeline of a thread', 'pipeline',
                 'pipeline_thread', [2, 1, 1], [64, 1, 1])
     case.reads('x', x).writes('y', 'f32', [2, 256], sums, 1e-6).numbers('s32', 5).numbers('f32', 0.5).write(['sm_80'])
-    x = Drawn('f32', [2, 5, 64], 117)
-    tiles = [[x.values[(block * 5 + tile) * 64:][:64] for tile in range(5)] for block in range(2)]
-    sums = [sum(tile[63 - at] * 0.5 ** (4 - age) for age, tile in enumerate(block)) for block in tiles
+    # So many tiles that an arrival too few or too many in each phase adds up to a copy that nobody waits for.
+    count = 80
+    x = Drawn('f32', [2, count, 64], 117)
+    tiles = [[x.values[(block * count + tile) * 64:][:64] for tile in range(count)] for block in range(2)]
+    sums = [sum(tile[63 - at] * 0.5 ** (count - 1 - age) for age, tile in enumerate(block)) for block in tiles
             for at in range(64)]
     case = Case('pipeline_block', 'double buffering with the cuda::pipeline of a block', 'pipeline', 'pipeline_block',
                 [2, 1, 1], [64, 1, 1])
-    case.reads('x', x).writes('y', 'f32', [2, 64], sums, 1e-6).numbers('s32', 5).write(['sm_80'])
+    case.reads('x', x).writes('y', 'f32', [2, 64], sums, 1e-6).numbers('s32', count).write(['sm_80'])
 
 
 def barriers():

@@ -70,9 +70,13 @@ STORE:
 
 /// A file in a folder that vanishes with it; its name on the command line.
 fn case() -> (tempfile::TempDir, String) {
+    written(BARRIERS)
+}
+
+fn written(text: &str) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("barriers.ptx");
-    std::fs::write(&path, BARRIERS).expect("the case is written");
+    std::fs::write(&path, text).expect("the case is written");
     let name = path.to_str().expect("a readable path").to_string();
     (folder, name)
 }
@@ -86,7 +90,7 @@ fn a_verdict_says_why() {
         .map(|one| (one["line"].as_u64().expect("a line"), text(one, "verdict"), text(&one["proof"], "text")))
         .collect();
     let expected = [
-        (20, "equivalent", "no two lines conflict for want of it, whatever else is removed"),
+        (20, "equivalent", "no two lines conflict for want of it, even if nothing else orders anything"),
         (24, "equivalent", "`bar.sync 0` (line 25) orders lines 23 and 27 as well"),
         (25, "equivalent", "`bar.sync 0` (line 24) orders lines 23 and 27 as well"),
         (28, "caught", ""),
@@ -117,4 +121,123 @@ fn the_same_whatever_the_number_of_threads() {
         output.stdout
     };
     assert_eq!(run("1"), run("3"));
+}
+
+/// One warp adds a small number, the other adds a large one and takes it away, behind the barrier.
+const SUM: &str = r#"
+//@ [buffer.out]
+//@ type = "f32"
+//@ shape = [1]
+//@ init = "zeros"
+//@ expect = [0.5]
+//@ tolerance = "abs(0.6)"
+//@ [[launch]]
+//@ grid = [1, 1, 1]
+//@ block = [64, 1, 1]
+//@ args = [{ buffer = "out" }]
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry sum(.param .u64 out)
+{
+    .reg .pred %first, %second;
+    .reg .b64 %address;
+    .reg .b32 %thread;
+    ld.param.u64 %address, [out];
+    mov.u32 %thread, %tid.x;
+    setp.eq.u32 %first, %thread, 0;
+    setp.eq.u32 %second, %thread, 32;
+    @%second red.global.add.f32 [%address], 0f3F800000;
+    bar.sync 0;
+    @%first red.global.add.f32 [%address], 0f4CBEBC20;
+    @%first red.global.add.f32 [%address], 0fCCBEBC20;
+    ret;
+}
+"#;
+
+/// The sum is 0 with the barrier and 1 without, under the first schedule, and both are as expected.
+#[test]
+fn sums_that_depend_on_the_schedule_are_held_to_the_tolerance() {
+    let (_folder, path) = written(SUM);
+    let (exit, document) = mutate(&[&path]);
+    let deleted = mutants(&document).iter().find(|one| text(one, "operator") == "barrier deleted").expect("a barrier");
+    assert_eq!((text(deleted, "verdict"), exit), ("equivalent", 0), "{deleted}");
+}
+
+/// All threads arrive, and nobody waits.
+const ARRIVALS: &str = r#"
+//@ [[launch]]
+//@ grid = [1, 1, 1]
+//@ block = [64, 1, 1]
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry arrivals()
+{
+    .reg .pred %first;
+    .reg .b32 %thread, %bar;
+    .shared .align 8 .b64 done;
+    mov.u32 %thread, %tid.x;
+    mov.u32 %bar, done;
+    setp.eq.u32 %first, %thread, 0;
+    @%first mbarrier.init.shared.b64 [%bar], 64;
+    bar.sync 0;
+    mbarrier.arrive.shared.b64 _, [%bar];
+    ret;
+}
+"#;
+
+#[test]
+fn an_mbarrier_that_is_left_midway_is_no_proof() {
+    let (_folder, path) = written(ARRIVALS);
+    let (exit, document) = mutate(&[&path]);
+    let counts: Vec<&Value> =
+        mutants(&document).iter().filter(|one| text(one, "operator").starts_with("arrive count")).collect();
+    assert_eq!((counts.len(), exit), (2, 1));
+    for one in counts {
+        assert_eq!(text(one, "verdict"), "missed", "{one}");
+        assert!(text(one, "cause").starts_with("an mbarrier is left in the middle of a phase"), "{one}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_the_kernel_itself_is_said_first() {
+    let (_folder, path) = written(&BARRIERS.replacen(
+        "    bar.sync 0;\n    st.shared.u32 [%mine], %other",
+        "    st.shared.u32 [%mine], %other",
+        1,
+    ));
+    let shown = veriflash(&["mutate", &path]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let note = "note: the kernel itself has error[race-shared] at line 28: mutants are judged by what is new";
+    assert!(shown.lines().nth(1).is_some_and(|line| line.contains(note)), "{shown}");
+    let (_, document) = mutate(&[&path]);
+    assert_eq!(text(&document["kernels"][0]["findings"][0], "check"), "race-shared");
+    assert_eq!(document["kernels"][0]["total"]["caught"], 0, "the race is not the mutants' doing");
+}
+
+/// A barrier that one launch needs and the other does not is needed.
+#[test]
+fn recipes_of_one_module_are_its_witnesses() {
+    let body = BARRIERS.split_once(".version").expect("a module").1;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let put = |name: &str, text: String| std::fs::write(folder.path().join(name), text).expect("it is written");
+    put("exchange.ptx", format!(".version{body}"));
+    let mut paths = vec![];
+    for threads in [32, 64] {
+        let name = format!("exchange_{threads}.toml");
+        let recipe = format!(
+            "ptx = \"exchange.ptx\"\n[buffer.out]\ntype = \"u32\"\nshape = [64]\n[[launch]]\ngrid = [1, 1, 1]\n\
+             block = [{threads}, 1, 1]\nargs = [{{ buffer = \"out\" }}]\n"
+        );
+        put(&name, recipe);
+        paths.push(folder.path().join(name).to_str().expect("a readable path").to_string());
+    }
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let (_, document) = mutate(&paths);
+    assert_eq!(document["kernels"].as_array().map(Vec::len), Some(1));
+    assert_eq!(document["kernels"][0]["witnesses"].as_array().map(Vec::len), Some(2));
+    let caught = |document: &Value| document["kernels"][0]["total"]["caught"].as_u64();
+    let alone = paths.iter().map(|path| caught(&mutate(&[path]).1)).max().flatten();
+    assert_eq!(caught(&document), alone);
 }

@@ -35,12 +35,19 @@ pub enum Error {
 pub struct Loaded {
     kernel: Kernel,
     resolved: Resolved,
+    /// Synchronisations that are carried out without the race detector hearing of them: function and statement.
+    silenced: Vec<(usize, usize)>,
 }
 
 impl Loaded {
     /// A kernel whose recipe is resolved, and that is known to run here or will be refused when it runs.
     pub(crate) fn prepared(kernel: Kernel, resolved: Resolved) -> Loaded {
-        Loaded { kernel, resolved }
+        Loaded { kernel, resolved, silenced: vec![] }
+    }
+
+    /// The same, with synchronisations that order nothing: what happens stays the same, what is found does not.
+    pub(crate) fn silenced(self, silenced: Vec<(usize, usize)>) -> Loaded {
+        Loaded { silenced, ..self }
     }
 
     pub fn resolved(&self) -> &Resolved {
@@ -62,12 +69,13 @@ impl Backend for Emulator {
             let variables = Variables::place(kernel.module(), &mut GlobalMemory::default());
             decode(kernel, kernel.entry(launch)?, launch, &variables, false)?;
         }
-        Ok(Loaded { kernel: kernel.clone(), resolved })
+        Ok(Loaded::prepared(kernel.clone(), resolved))
     }
 
     fn run(&self, loaded: &mut Loaded, memory: &mut Memory, options: &Options) -> Result<Run, Error> {
         let before = memory.clone();
         let mut device = Device::new(memory, loaded.kernel.module());
+        device.silenced = loaded.silenced.clone();
         let launches = loaded.resolved.launches.len();
         device.timeline = (options.traced_blocks > 0).then(|| Timeline::new(options.traced_blocks, launches));
         let mut findings = Findings::new(&loaded.kernel, options);
@@ -87,6 +95,7 @@ impl Backend for Emulator {
         run.trace = timeline.map(|timeline| timeline.into_trace(loaded.kernel.file(), options.seed));
         device.copy_back(memory);
         run.outputs = memory.changes_since(&before);
+        run.open_phases = findings.open_phases;
         run.findings = merge(findings.into_vec().iter());
         Ok(run)
     }
@@ -139,6 +148,7 @@ struct Device {
     footprint: Footprint,
     /// What instructions were fed, if somebody wants to know.
     counted: Option<OperandSets>,
+    silenced: Vec<(usize, usize)>,
 }
 
 impl Device {
@@ -150,7 +160,8 @@ impl Device {
         let addresses = memory.buffers.iter().map(place).collect();
         let variables = Variables::place(module, &mut global);
         let buffers = memory.buffers.iter().map(|buffer| (buffer.name.clone(), buffer.element)).collect();
-        Device { global, addresses, buffers, variables, timeline: None, footprint: Footprint::default(), counted: None }
+        let footprint = Footprint::default();
+        Device { global, addresses, buffers, variables, timeline: None, footprint, counted: None, silenced: vec![] }
     }
 
     /// How many instructions warps executed; none if the launch did not happen. A launch that the target would refuse is
@@ -187,7 +198,9 @@ impl Device {
         let census = self.counted.take().map(|sets| Census::new(inputs(), sets));
         let floats = options.nan_birth.then(|| program.floats(kernel.module(), &shared, &self.variables));
         let (floats, census_ref) = (floats.as_deref(), census.as_ref());
-        let grid = Grid { program: &program, shape: &shape, shared: &shared, options, floats, census: census_ref };
+        let silenced = program.steps_of(&self.silenced);
+        let (shape, shared, silenced) = (&shape, &shared, &silenced);
+        let grid = Grid { program: &program, shape, shared, options, floats, census: census_ref, silenced };
         self.timeline.iter_mut().for_each(|timeline| timeline.enter(&function.name));
         let run = |repeat| {
             // Repeats look alike: the first is traced.

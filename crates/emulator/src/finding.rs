@@ -90,6 +90,8 @@ pub struct Findings<'a> {
     found: BTreeMap<(usize, Place, Place, &'static str), Finding>,
     /// Of the launch that runs.
     pub costs: Costs,
+    /// Mbarriers that were left in the middle of a phase.
+    pub open_phases: u64,
 }
 
 impl<'a> Findings<'a> {
@@ -103,17 +105,20 @@ impl<'a> Findings<'a> {
             policy,
             found: BTreeMap::new(),
             costs: Costs::default(),
+            open_phases: 0,
         }
     }
 
     /// A place for the findings of a part of the launch.
     pub fn empty(&self) -> Findings<'a> {
-        Findings { found: BTreeMap::new(), layout: self.layout.clone(), costs: Costs::default(), ..*self }
+        let layout = self.layout.clone();
+        Findings { found: BTreeMap::new(), layout, costs: Costs::default(), open_phases: 0, ..*self }
     }
 
     /// Adds what was found in a part of the launch, as if it had been found here.
     pub fn absorb(&mut self, part: Findings<'a>) {
         self.costs.absorb(part.costs);
+        self.open_phases += part.open_phases;
         for (key, finding) in part.found {
             let count = finding.count;
             self.found.entry(key).and_modify(|known| known.count += count).or_insert(finding);

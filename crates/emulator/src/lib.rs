@@ -40,6 +40,7 @@ pub mod checks;
 mod cost;
 mod exec;
 mod finding;
+mod identity;
 mod machine;
 mod memory;
 pub mod mutate;

@@ -1,7 +1,8 @@
 //! A kernel under several schedules: findings are the same whatever the schedule, wrong results may not be.
 
 use crate::backend::{Emulator, Error};
-use crate::checks::{Check, nondeterminism};
+use crate::checks::nondeterminism;
+use crate::identity::Identity;
 use launch::backend::{Backend, Options, Run};
 use launch::finding::Severity;
 use launch::{Finding, Kernel, Memory};
@@ -44,18 +45,11 @@ pub fn sanitize_under(kernel: &Kernel, schedules: &[Options], data_seed: u64) ->
     Ok(Sanitized { findings, runs })
 }
 
-/// Two unordered accesses are one finding, whichever schedule showed it and in whichever order they ran.
+/// Each finding once, whichever schedule showed it, as the gravest of them tells it.
 pub(crate) fn merge<'a>(all: impl Iterator<Item = &'a Finding>) -> Vec<Finding> {
-    let mut merged: BTreeMap<_, Finding> = BTreeMap::new();
+    let mut merged: BTreeMap<Identity, Finding> = BTreeMap::new();
     for finding in all {
-        let place = |event: &'a launch::finding::Event| (event.file.as_str(), event.line, event.column);
-        let by_second = Check::find(finding.check).is_some_and(|check| check.by_second);
-        let first = place(if by_second { finding.primary() } else { &finding.first });
-        let second = finding.second.as_ref().map_or(first, place);
-        // A pair is unordered, whatever a schedule makes of it; single events belong to their check.
-        let check = if finding.second.is_some() { "" } else { finding.check };
-        let key = (first.max(second), first.min(second), check);
-        let known = merged.entry(key).or_insert(finding.clone());
+        let known = merged.entry(Identity::of(finding)).or_insert(finding.clone());
         let count = known.count.max(finding.count);
         if finding.severity > known.severity {
             *known = finding.clone();

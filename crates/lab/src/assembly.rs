@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ptx::Target;
+use ptx::{Module, Target};
 use rayon::prelude::*;
 
 use crate::case::Case;
+use crate::cubin;
 use crate::tools::Tool;
 
 /// One run of ptxas.
@@ -21,6 +22,15 @@ pub struct Assembled {
 
 /// By the hash of the module and the target: kernels that differ in their recipe alone share a cubin.
 pub type Assembly = BTreeMap<(String, String), Assembled>;
+
+/// The code of every function, by the name of its section.
+pub type MachineCode = Vec<(String, Vec<u8>)>;
+
+/// What ptxas makes of a module for its own target; none if it refuses.
+pub fn machine_code(module: &Module, ptxas: &Tool) -> Result<Option<MachineCode>, String> {
+    let assembled = run_ptxas(&ptx::print(module), &module.target.to_string(), ptxas)?;
+    Ok(assembled.cubin.as_deref().and_then(cubin::code))
+}
 
 /// The targets among `asked` that code for this kernel's target runs on.
 pub fn targets(case: &Case, asked: &[Target]) -> Vec<Target> {

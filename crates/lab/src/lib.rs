@@ -17,6 +17,7 @@
 
 mod assembly;
 mod case;
+mod cubin;
 mod error;
 mod figures;
 mod gate;
@@ -34,6 +35,7 @@ pub mod stages;
 pub mod tools;
 mod verify;
 
+pub use assembly::{MachineCode, machine_code};
 pub use case::Case;
 pub use error::Error;
 pub use gate::{Gate, GateResult};

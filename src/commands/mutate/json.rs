@@ -18,9 +18,12 @@ pub fn document(judged: &[Judged]) -> Value {
 fn kernel(judged: &Judged) -> Value {
     let mutants = judged.mutants.iter().map(|(mutant, verdict)| one(&judged.file, mutant, verdict));
     json!({
-        "kernel": judged.name,
+        "kernel": judged.names[0],
+        "witnesses": judged.names,
         "total": tally(Tally::of(judged.mutants.iter().map(|(_, verdict)| verdict))),
         "mutants": mutants.collect::<Vec<_>>(),
+        "findings": judged.findings.iter().map(finding_json).collect::<Vec<_>>(),
+        "failures": judged.failures,
     })
 }
 
@@ -69,6 +72,7 @@ fn proof(proof: &Proof) -> Value {
         Proof::Paths { first, second } => ("paths", None, Some([first, second])),
         Proof::NothingToOrder => ("nothing to order", None, None),
         Proof::Stronger => ("stronger", None, None),
+        Proof::SameCode { .. } => ("same code", None, None),
     };
     json!({ "kind": kind, "by_line": by, "orders_lines": pair, "text": proof.to_string() })
 }

@@ -1,6 +1,7 @@
 //! `mutate`: each synchronisation of a kernel taken away or weakened in turn, and whether the checks notice.
 
 mod json;
+mod machine_code;
 mod table;
 
 use super::Exit;
@@ -9,8 +10,10 @@ use super::output::{Format, print_json};
 use anyhow::Context;
 use emulator::mutate::{Mutant, Trial, Verdict, mutants};
 use indicatif::{ProgressBar, ProgressStyle};
-use launch::Kernel;
+use launch::{Finding, Kernel};
+use machine_code::Assembler;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -45,19 +48,23 @@ pub struct Arguments {
     format: Format,
 }
 
-/// The mutants of one kernel, each with its verdict.
+/// The mutants of one kernel, each with its verdict over all launches.
 pub struct Judged {
-    /// The kernel as the command line names it.
-    name: String,
+    /// The recipes of the kernel as the command line names them.
+    names: Vec<String>,
     /// Its PTX.
     file: String,
     mutants: Vec<(Mutant, Verdict)>,
+    /// What the kernel is blamed for without any mutation.
+    findings: Vec<Finding>,
+    /// Which of its results are not what its recipe expects.
+    failures: Vec<String>,
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let kernels = arguments.kernels()?;
     let (start, bar) = (Instant::now(), progress_bar());
-    let judged = kernels.par_iter().map(|(name, kernel)| arguments.judge(name, kernel, &bar));
+    let judged = by_module(&kernels).into_par_iter().map(|witnesses| arguments.judge(&witnesses, &bar));
     let judged = judged.collect::<anyhow::Result<Vec<Judged>>>()?;
     bar.finish_and_clear();
     let count: usize = judged.iter().map(|one| one.mutants.len()).sum();
@@ -82,19 +89,49 @@ impl Arguments {
         self.files.iter().map(open).collect()
     }
 
-    fn judge(&self, name: &str, kernel: &Kernel, bar: &ProgressBar) -> anyhow::Result<Judged> {
-        super::check_module(kernel)?;
-        let trial = Trial::new(kernel, self.seeds, self.data_seed).with_context(|| name.to_string())?;
-        let all = mutants(kernel, trial.resolved());
+    /// Each mutant of one module under every recipe that runs it.
+    fn judge(&self, witnesses: &[&(String, Kernel)], bar: &ProgressBar) -> anyhow::Result<Judged> {
+        let trials = witnesses.iter().map(|one| self.trial(&one.0, &one.1)).collect::<anyhow::Result<Vec<_>>>()?;
+        let mut all = BTreeMap::new();
+        for ((_, kernel), trial) in witnesses.iter().zip(&trials) {
+            for mutant in mutants(kernel, trial.resolved()) {
+                let (_, tried) = all.entry(mutant.key()).or_insert((mutant, vec![]));
+                tried.push(trial);
+            }
+        }
+        let kernel = &witnesses[0].1;
+        let assembler = Assembler::new(kernel);
         bar.inc_length(all.len() as u64);
-        let judge = |mutant: Mutant| {
-            let verdict = trial.judge(&mutant);
+        let judge = |(mutant, trials): (Mutant, Vec<&Trial>)| {
+            let verdict = Verdict::over(trials.iter().map(|trial| trial.judge(&mutant)));
+            let verdict = assembler.confirm(&mutant, verdict);
             bar.inc(1);
             (mutant, verdict)
         };
-        let mutants = all.into_par_iter().map(judge).collect();
-        Ok(Judged { name: name.into(), file: kernel.file().into(), mutants })
+        let mutants = all.into_values().collect::<Vec<_>>().into_par_iter().map(judge).collect();
+        let findings = trials.iter().flat_map(Trial::own_findings).cloned().collect();
+        let failures = trials.iter().flat_map(Trial::own_failures).collect();
+        let names = witnesses.iter().map(|(name, _)| name.clone()).collect();
+        Ok(Judged { names, file: kernel.file().into(), mutants, findings, failures })
     }
+
+    fn trial<'k>(&self, name: &str, kernel: &'k Kernel) -> anyhow::Result<Trial<'k>> {
+        super::check_module(kernel)?;
+        Trial::new(kernel, self.seeds, self.data_seed).with_context(|| name.to_string())
+    }
+}
+
+/// Recipes that run the same module together, in the order of the first of each.
+fn by_module(kernels: &[(String, Kernel)]) -> Vec<Vec<&(String, Kernel)>> {
+    let mut groups: Vec<(String, Vec<&(String, Kernel)>)> = vec![];
+    for one in kernels {
+        let hash = one.1.hash();
+        match groups.iter_mut().find(|(known, _)| *known == hash) {
+            Some((_, group)) => group.push(one),
+            None => groups.push((hash, vec![one])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
 }
 
 /// On a terminal; nothing in a pipe.

@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// The columns.
 const COLUMNS: [&str; 4] = ["caught", "equivalent", "not executed", "missed"];
 
-/// Where more than this share of the mutants is called equivalent, somebody should look at each.
+/// Where more than this share of the mutants is called equivalent, each is listed.
 const LARGE_SHARE: f64 = 0.15;
 
 /// How many mutants have each verdict, in the order of the columns.
@@ -42,6 +42,11 @@ impl Tally {
         let [caught, equivalent, _, missed] = self.0;
         share(equivalent, caught + equivalent + missed)
     }
+
+    /// Are there so many of these that somebody should look at each?
+    fn is_suspicious(self) -> bool {
+        self.equivalent().is_some_and(|share| share > LARGE_SHARE)
+    }
 }
 
 fn share(part: usize, whole: usize) -> Option<f64> {
@@ -62,7 +67,8 @@ pub fn catchers<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> BTreeMap<&'s
 /// A table for each kernel, and one for all of them.
 pub fn report(judged: &[Judged], list: bool) -> String {
     let mut text = String::new();
-    judged.iter().for_each(|one| text.push_str(&of_kernel(one, list)));
+    let total = Tally::of(judged.iter().flat_map(|one| &one.mutants).map(|(_, verdict)| verdict));
+    judged.iter().for_each(|one| text.push_str(&of_kernel(one, list, total.is_suspicious())));
     if judged.len() > 1 {
         let all: Vec<&(Mutant, Verdict)> = judged.iter().flat_map(|one| &one.mutants).collect();
         text.push_str(&format!("all {} kernels\n{}", judged.len(), rows(&all)));
@@ -70,18 +76,18 @@ pub fn report(judged: &[Judged], list: bool) -> String {
     text
 }
 
-fn of_kernel(judged: &Judged, list: bool) -> String {
+fn of_kernel(judged: &Judged, list: bool, suspicious: bool) -> String {
     let all: Vec<&(Mutant, Verdict)> = judged.mutants.iter().collect();
     if all.is_empty() {
-        return format!("{}\n  nothing synchronises\n\n", judged.name);
+        return format!("{}\n  nothing synchronises\n\n", judged.names.join(", "));
     }
-    let large = Tally::of(all.iter().map(|(_, verdict)| verdict)).equivalent().is_some_and(|share| share > LARGE_SHARE);
+    let large = suspicious || Tally::of(all.iter().map(|(_, verdict)| verdict)).is_suspicious();
     let shown = |verdict: &Verdict| match verdict {
         Verdict::Missed(_) | Verdict::NotExecuted => true,
         Verdict::Equivalent(_) => list || large,
         Verdict::Caught(_) => list,
     };
-    let mut text = format!("{}\n{}", judged.name, rows(&all));
+    let mut text = format!("{}\n{}{}", judged.names.join(", "), own(judged), rows(&all));
     for (mutant, verdict) in all.iter().filter(|(_, verdict)| shown(verdict)) {
         let (word, file, line) = (verdict.word(), &judged.file, mutant.line);
         let what = format!("{}: `{}`", mutant.operator.name(), mutant.text);
@@ -90,12 +96,22 @@ fn of_kernel(judged: &Judged, list: bool) -> String {
     text + "\n"
 }
 
+/// What is wrong with the kernel itself, which changes what its mutants tell.
+fn own(judged: &Judged) -> String {
+    let findings = judged.findings.iter().map(|finding| {
+        let (severity, check, line) = (finding.severity.word(), finding.check, finding.primary().line);
+        format!("  note: the kernel itself has {severity}[{check}] at line {line}: mutants are judged by what is new\n")
+    });
+    let failures =
+        judged.failures.iter().map(|failure| format!("  note: results of the kernel itself are wrong: {failure}\n"));
+    findings.chain(failures).collect()
+}
+
 /// The reason behind a verdict, after a colon.
 fn because(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Caught(Catch::Finding(finding)) => format!(": {} at line {}", finding.check, finding.primary().line),
         Verdict::Caught(Catch::WrongResult { seed }) => format!(": wrong result under seed {seed}"),
-        Verdict::Caught(Catch::Refused(why)) => format!(": refused: {why}"),
         Verdict::Equivalent(proof) => format!(": {proof}"),
         Verdict::Missed(cause) => format!(": {cause}"),
         Verdict::NotExecuted => String::new(),

@@ -48,6 +48,11 @@ impl Mbarrier {
         self.phase == 0 && self.pending == self.expected && self.bytes == 0
     }
 
+    /// Some of what the open phase needs has come, and not all.
+    pub fn is_midway(&self) -> bool {
+        self.pending != self.expected || self.bytes != 0
+    }
+
     pub fn pending(&self) -> u32 {
         self.pending
     }

@@ -167,6 +167,8 @@ impl Cluster<'_, '_> {
 
     /// Tells the race detector, once per space.
     fn order(&mut self, at: At, access: &Access, semantics: Semantics, accessed: &[Accessed; 32]) {
+        let relaxed = Semantics { release: false, acquire: false, ..semantics };
+        let semantics = if self.orders(at) { semantics } else { relaxed };
         for space in [Watched::Shared, Watched::Global] {
             let mut places = [0; 32];
             let mut mask = 0;

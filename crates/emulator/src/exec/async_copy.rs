@@ -45,15 +45,21 @@ pub fn execute(cluster: &mut Cluster, at: At, copying: &Copying) -> Next {
         _ if at.mask == 0 => {}
         Copying::Start { to, from, bytes, source_bytes } => start(cluster, at, [to, from], *bytes, *source_bytes),
         Copying::Commit => {
-            cluster.detector.commit(who);
+            if cluster.orders(at) {
+                cluster.detector.commit(who);
+            }
             lanes(at.mask).for_each(|lane| cluster.copies.commit(at.warp, lane));
         }
         Copying::WaitGroup(pending) => {
-            cluster.detector.wait(who, site, *pending);
+            if cluster.orders(at) {
+                cluster.detector.wait(who, site, *pending);
+            }
             wait(cluster, at, *pending);
         }
         Copying::WaitAll => {
-            cluster.detector.wait_all(who, site);
+            if cluster.orders(at) {
+                cluster.detector.wait_all(who, site);
+            }
             lanes(at.mask).for_each(|lane| cluster.copies.commit(at.warp, lane));
             wait(cluster, at, 0);
         }

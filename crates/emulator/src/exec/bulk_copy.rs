@@ -162,11 +162,15 @@ pub fn execute(cluster: &mut Cluster, at: At, bulk: &Bulk) -> Next {
         }
         Bulk::Start(start) => start.execute(cluster, at),
         Bulk::Commit => {
-            cluster.detector.bulk_commit(at.lanes());
+            if cluster.orders(at) {
+                cluster.detector.bulk_commit(at.lanes());
+            }
             lanes(at.mask).for_each(|lane| cluster.flights.commit((at.warp, lane)));
         }
         Bulk::Wait { pending, reads } => {
-            cluster.detector.bulk_wait(at.lanes(), Site(at.statement), *pending, *reads);
+            if cluster.orders(at) {
+                cluster.detector.bulk_wait(at.lanes(), Site(at.statement), *pending, *reads);
+            }
             for lane in lanes(at.mask) {
                 let older = cluster.flights.older((at.warp, lane), *pending, !reads);
                 older

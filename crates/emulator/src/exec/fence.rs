@@ -55,14 +55,16 @@ pub fn semantics(instruction: &Instruction) -> Semantics {
 
 /// Memory is one: whoever reads later sees what was written before, so that a fence moves nothing. It orders.
 pub fn execute(cluster: &mut Cluster, at: At, semantics: Semantics) -> Next {
-    cluster.detector.fence(Lanes { warp: at.warp as u32, mask: at.mask }, Site(at.statement), semantics);
+    if cluster.orders(at) {
+        cluster.detector.fence(Lanes { warp: at.warp as u32, mask: at.mask }, Site(at.statement), semantics);
+    }
     Next::Following
 }
 
 pub fn execute_between(cluster: &mut Cluster, at: At, between: &Between) -> Next {
     let who = at.lanes();
     match between {
-        _ if at.mask == 0 => {}
+        _ if at.mask == 0 || !cluster.orders(at) => {}
         Between::PhaseInit => cluster.detector.fence_mbarrier_init(who),
         Between::Async(which) => cluster.detector.fence_proxy_async(who, *which),
         Between::MapRelease => cluster.detector.fence_tensormap_release(who),

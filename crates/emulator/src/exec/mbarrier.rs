@@ -175,7 +175,9 @@ impl Step {
                         Effect::Open
                     });
                 }
-                cluster.detector.copy_arrive(at.lane(lane).lanes(), watched_shared(spot.0, spot.1));
+                if cluster.orders(at) {
+                    cluster.detector.copy_arrive(at.lane(lane).lanes(), watched_shared(spot.0, spot.1));
+                }
                 cluster.depart(at, Operation::Signal { warp: at.warp, lane, spot });
             }),
             Step::Wait(_) => {}
@@ -194,7 +196,9 @@ impl Arrival {
         let mut states: Values = [0; 32];
         each(at, spots, |lane, spot| {
             let place = watched_shared(spot.0, spot.1);
-            cluster.detector.mbarrier_arrive(at.lane(lane).lanes(), Site(at.statement), place, self.semantics);
+            if cluster.orders(at) {
+                cluster.detector.mbarrier_arrive(at.lane(lane).lanes(), Site(at.statement), place, self.semantics);
+            }
             states[lane] = cluster.mbarriers.get(&spot).map_or(0, Mbarrier::state);
             cluster.phase_step((at, lane), spot, |barrier| {
                 bytes.iter().for_each(|bytes| barrier.expect(bytes[lane] as u32));
@@ -263,7 +267,7 @@ impl Wait {
         while rest != 0 {
             let spot = spots[rest.trailing_zeros() as usize];
             let mask = lanes(rest).filter(|lane| spots[*lane] == spot).fold(0, |mask, lane| mask | 1 << lane);
-            if let Some((rank, offset)) = spot {
+            if let Some((rank, offset)) = spot.filter(|_| cluster.orders(at)) {
                 cluster.detector.mbarrier_wait(At { mask, ..at }.lanes(), watched_shared(rank, offset), self.semantics);
             }
             rest &= !mask;

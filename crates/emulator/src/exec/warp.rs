@@ -191,7 +191,9 @@ impl Exchange {
             }
             Kind::ActiveMask => {}
             Kind::Synchronise => {
-                cluster.detector.warp_sync(Lanes { warp: at.warp as u32, mask }, Site(at.statement));
+                if cluster.orders(at) {
+                    cluster.detector.warp_sync(Lanes { warp: at.warp as u32, mask }, Site(at.statement));
+                }
             }
         }
     }

@@ -24,7 +24,10 @@ impl Cluster<'_, '_> {
     /// `mbarrier.inval` by a lane.
     pub fn end_phases(&mut self, by: (At, usize), spot: Spot) {
         match self.mbarriers.remove(&spot) {
-            Some(_) => self.detector.mbarrier_invalidate(watched_shared(spot.0, spot.1)),
+            Some(old) => {
+                self.findings.open_phases += u64::from(old.is_midway());
+                self.detector.mbarrier_invalidate(watched_shared(spot.0, spot.1));
+            }
             None => checks::mbarrier::report_no_barrier(self, by, spot),
         }
     }

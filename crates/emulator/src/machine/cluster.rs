@@ -102,9 +102,20 @@ pub struct Cluster<'a, 'k> {
     pub unheard: BTreeMap<Spot, u32>,
     /// Counts what instructions are fed, if somebody wants to know.
     pub census: Option<&'a Census>,
+    /// Synchronisations that synchronise and order nothing, in their order.
+    pub silenced: &'a [u32],
 }
 
 impl Cluster<'_, '_> {
+    /// Does a synchronisation tell anybody anything?
+    pub fn orders(&self, at: At) -> bool {
+        !self.is_silenced(at.statement)
+    }
+
+    pub fn is_silenced(&self, statement: u32) -> bool {
+        !self.silenced.is_empty() && self.silenced.binary_search(&statement).is_ok()
+    }
+
     /// Runs until every thread has exited; returns how many instructions the warps executed, of `budget` at most, which
     /// is what earlier clusters left of the `whole`.
     pub fn run(&mut self, program: &Program, budget: u64, whole: u64) -> u64 {
@@ -395,6 +406,12 @@ impl Cluster<'_, '_> {
         while let Some(number) = self.flights.nth(0) {
             self.arrive(number);
         }
+    }
+
+    /// Mbarriers of which a phase began and did not end before all threads exited.
+    pub fn open_phases(&self) -> u64 {
+        let over = self.warps.iter().all(|warp| warp.live == 0);
+        self.mbarriers.values().filter(|barrier| over && barrier.is_midway()).count() as u64
     }
 
     /// Where a fragment of this warp stands, for reports.

@@ -54,6 +54,8 @@ pub struct Grid<'a> {
     pub floats: Option<&'a [Option<Floats>]>,
     /// Counts what instructions are fed, if somebody wants to know.
     pub census: Option<&'a Census>,
+    /// Steps that synchronise as ever, but of which the race detector hears nothing, in their order.
+    pub silenced: &'a [u32],
 }
 
 /// What became of a cluster.
@@ -261,6 +263,7 @@ impl Grid<'_> {
             births,
             unheard: BTreeMap::new(),
             census: self.census,
+            silenced: self.silenced,
         }
     }
 
@@ -280,6 +283,7 @@ impl Grid<'_> {
             checks::registers::report_strays(&mut cluster);
         }
         cluster.land_all();
+        cluster.findings.open_phases += cluster.open_phases();
         cluster.trace_end();
         let indices = cluster.blocks.iter().map(|block| block.index).collect();
         let trace = cluster.trace.map(|trace| (trace, indices));

@@ -1,10 +1,12 @@
 //! Where warps wait for each other: the barriers of a block, and the one of a cluster.
 
+use super::warp::Fragment;
 use super::{Cluster, State};
 use crate::checks;
 use crate::checks::barrier::BARRIERS;
 use crate::exec::{self, At, Ballot, Next};
 use happens_before::{Lanes, Semantics, Site};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A block barrier that is filling.
@@ -71,7 +73,9 @@ impl Cluster<'_, '_> {
     /// Lanes come to barrier `id` of their block.
     pub fn meet(&mut self, at: At, id: u32, threads: Option<u32>, waits: bool) -> Next {
         let (who, rank) = (Lanes { warp: at.warp as u32, mask: at.mask }, self.rank(at.warp));
-        self.detector.barrier_arrive(who, Site(at.statement), watched(rank, id));
+        if self.orders(at) {
+            self.detector.barrier_arrive(who, Site(at.statement), watched(rank, id));
+        }
         let own = self.warp_in_block(at.warp);
         let barrier = &mut self.blocks[rank].barriers[id as usize];
         // Counts that differ are a finding; the smaller one lets the run go on, whoever came first.
@@ -99,7 +103,8 @@ impl Cluster<'_, '_> {
             return;
         }
         let mut barrier = std::mem::take(&mut self.blocks[rank].barriers[id as usize]);
-        self.detector.barrier_complete(watched(rank, id), &barrier.waiting);
+        let learning = self.learning(id, &barrier.waiting);
+        self.detector.barrier_complete(watched(rank, id), &learning);
         if self.lints.is_some() {
             checks::redundant_sync::met(self, rank, &barrier);
         }
@@ -112,9 +117,23 @@ impl Cluster<'_, '_> {
         self.trace_woken();
     }
 
+    /// Those of the waiting lanes that learn what the others did.
+    fn learning<'w>(&self, id: u32, waiting: &'w [Lanes]) -> Cow<'w, [Lanes]> {
+        if self.silenced.is_empty() {
+            return Cow::Borrowed(waiting);
+        }
+        let here = |who: &Lanes, fragment: &Fragment| {
+            fragment.state == State::Barrier(id) && fragment.mask & who.mask != 0 && !self.is_silenced(fragment.next)
+        };
+        let learns = |who: &&Lanes| self.warps[who.warp as usize].fragments.iter().any(|one| here(who, one));
+        Cow::Owned(waiting.iter().filter(learns).copied().collect())
+    }
+
     /// Lanes come to the barrier of the cluster, and go on.
     pub fn arrive_in_cluster(&mut self, at: At, semantics: Semantics) {
-        self.detector.cluster_arrive(at.lanes(), Site(at.statement), semantics);
+        if self.orders(at) {
+            self.detector.cluster_arrive(at.lanes(), Site(at.statement), semantics);
+        }
         *self.cluster_barrier.arrived.entry(at.warp).or_default() |= at.mask;
         self.open_cluster_barrier();
     }
@@ -125,7 +144,9 @@ impl Cluster<'_, '_> {
             self.warps[at.warp].fragments[at.fragment].state = State::Cluster;
             return Next::Done;
         }
-        self.detector.cluster_wait(at.lanes());
+        if self.orders(at) {
+            self.detector.cluster_wait(at.lanes());
+        }
         Next::Following
     }
 

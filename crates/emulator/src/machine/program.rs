@@ -154,6 +154,17 @@ impl Program {
     pub fn places(&self) -> Vec<(u32, usize)> {
         self.units.iter().map(|unit| (unit.base, unit.function)).collect()
     }
+
+    /// The steps of statements, each named by its function in the module and its place in that, in their order.
+    pub fn steps_of(&self, statements: &[(usize, usize)]) -> Vec<u32> {
+        let step = |(function, statement): &(usize, usize)| {
+            let unit = self.units.iter().find(|unit| unit.function == *function)?;
+            Some(unit.base + *statement as u32)
+        };
+        let mut steps: Vec<u32> = statements.iter().filter_map(step).collect();
+        steps.sort_unstable();
+        steps
+    }
 }
 
 /// What decoding an instruction needs to know around it.

@@ -1,7 +1,8 @@
 //! Mutation: one synchronisation is taken away or weakened, and the checks must notice.
 //!
 //! [`operators`] says what can be done to an instruction, [`rewrite`] makes the changed kernel, [`trial`] runs it beside
-//! the kernel itself, [`path`] proves that a silent mutant had nothing to order, unless [`blind`] says that nobody looked.
+//! the kernel itself, [`results`] tells whether what it leaves in memory is the kernel's, [`path`] proves that a silent
+//! mutant had nothing to order, unless [`blind`] says that nobody looked.
 //!
 //! ```
 //! use emulator::mutate::{Trial, Verdict, mutants};
@@ -47,6 +48,7 @@
 mod blind;
 mod operators;
 mod path;
+mod results;
 mod rewrite;
 mod trial;
 mod verdict;

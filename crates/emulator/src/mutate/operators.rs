@@ -74,6 +74,17 @@ impl Operator {
         )
     }
 
+    /// Its instruction tells somebody something, so that it can be silenced.
+    pub fn silences(self) -> bool {
+        self.deletes() || matches!(self, Operator::RelaxAcquire | Operator::RelaxRelease)
+    }
+
+    /// Whatever it does to the instruction, the same threads wait for each other.
+    pub fn keeps_course(self) -> bool {
+        use Operator::*;
+        !matches!(self, CountMore | CountLess | ExpectMore | ExpectLess | DeleteExpect | FlipParity)
+    }
+
     /// The mutant waits for everything that the original waits for, and for more.
     pub fn strengthens(self) -> bool {
         self == Operator::MoreWaits

@@ -1,70 +1,110 @@
 //! Why a silent mutant is as good as the kernel: which other synchronisation orders what it no longer orders.
 //!
 //! The detector is exact for the control flow that ran, so a mutant without findings has every conflicting pair ordered
-//! by something else. What that is, shows when it is gone too: a pair that conflicts without both, and does not without
-//! either, is ordered by both.
+//! by something else. What that is, shows when the other is silenced too: it is carried out as ever, so that nothing waits
+//! for ever and everything happens in the same order, but the detector does not hear of it. A pair that conflicts where
+//! both are silent, and does not where either speaks, is ordered by both.
 
-use super::operators::Change;
-use super::rewrite::{Mutant, mutants, rewritten};
-use super::trial::{Key, Trial, key};
-use super::verdict::Proof;
+use super::rewrite::{Mutant, mutants};
+use super::trial::Trial;
+use super::verdict::{Cause, Proof};
 use crate::checks;
-use std::collections::BTreeSet;
+use crate::identity::Identity;
+use launch::Kernel;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Other synchronisations that are asked one by one, the nearest first.
 const MOST_ASKED: usize = 12;
 
-/// A synchronisation that can be taken away.
-type Removal<'a> = (usize, usize, &'a Change);
+/// A function of the module, and a statement of it.
+pub(super) type Site = (usize, usize);
+
+/// How often each pair of places conflicts.
+pub(super) type Conflicts = BTreeMap<Identity, u64>;
+
+/// Two lines.
+type Pair = (u32, u32);
 
 impl Trial<'_> {
-    /// The proof for a mutant that no check minds.
-    pub(super) fn proof(&self, mutant: &Mutant) -> Proof {
-        let all = mutants(self.kernel, self.resolved());
-        let mut others: Vec<&Mutant> =
-            all.iter().filter(|one| one.is_removal() && one.site() != mutant.site()).collect();
-        others.retain(|one| one.function == mutant.function);
-        // Likely ones first: of the same kind, and near.
+    /// The proof for a mutant that no check minds, or what stands against one.
+    pub(super) fn proof(&self, mutant: &Mutant) -> Result<Proof, Cause> {
+        if let Some((first, second)) = self.shared(mutant, &[])? {
+            return Err(Cause::Needed { first, second });
+        }
+        let others = self.others(mutant);
+        for other in others.iter().take(MOST_ASKED) {
+            if let Some((first, second)) = self.shared(mutant, &[other.site()])? {
+                return Ok(Proof::Path { by: other.line, text: other.text.clone(), first, second });
+            }
+        }
+        let sites: Vec<Site> = others.iter().map(|other| other.site()).collect();
+        for count in (1..).map(|power| 1 << power).take_while(|count| *count < sites.len()).chain([sites.len()]) {
+            if let Some((first, second)) = self.shared(mutant, &sites[..count])? {
+                return Ok(Proof::Paths { first, second });
+            }
+        }
+        Ok(Proof::NothingToOrder)
+    }
+
+    /// The other synchronisations of the mutant's function, one for each statement: likely ones first, which are of the
+    /// same kind, and near.
+    fn others(&self, mutant: &Mutant) -> Vec<Mutant> {
+        let mut others = mutants(self.kernel, self.resolved());
+        let mut seen = BTreeSet::from([mutant.site()]);
+        others.retain(|one| one.function == mutant.function && one.operator.silences() && seen.insert(one.site()));
         let distance = |one: &Mutant| one.statement.abs_diff(mutant.statement);
         others.sort_by_key(|one| (one.operator != mutant.operator, distance(one)));
-        let alone = others.iter().take(MOST_ASKED).find_map(|other| {
-            let (first, second) = self.ordered_by(mutant, &[other.removal()])?;
-            Some(Proof::Path { by: other.line, text: other.text.clone(), first, second })
-        });
-        alone.unwrap_or_else(|| {
-            let removals: Vec<Removal> = others.iter().map(|other| other.removal()).collect();
-            match self.ordered_by(mutant, &removals) {
-                Some((first, second)) => Proof::Paths { first, second },
-                None => Proof::NothingToOrder,
-            }
-        })
+        others
     }
 
-    /// Two lines that conflict only when the mutant's synchronisation and the others are gone together.
-    fn ordered_by(&self, mutant: &Mutant, others: &[Removal]) -> Option<(u32, u32)> {
-        let both: Vec<Removal> = others.iter().copied().chain([mutant.removal()]).collect();
-        let found = self.conflicts(&both)?;
-        let without_others = self.conflicts(others)?;
-        let (_, _, first, second) = found.difference(&without_others).next()?;
-        Some((first.0, second.0))
+    /// Two lines that the mutant's synchronisation orders where these others order nothing.
+    fn shared(&self, mutant: &Mutant, others: &[Site]) -> Result<Option<Pair>, Cause> {
+        let before = self.conflicts(others)?;
+        let after = match mutant.operator.deletes() {
+            true => self.conflicts(&[others, &[mutant.site()]].concat())?,
+            false => self.weakened(mutant, others)?,
+        };
+        // Where threads may come in another order, how often they meet tells nothing.
+        let more = |(pair, count): &(&Identity, &u64)| {
+            before.get(*pair).is_none_or(|known| mutant.operator.keeps_course() && count > &known)
+        };
+        Ok(after.iter().find(more).map(|(pair, _)| pair.lines()))
     }
 
-    /// What the checks find without these; none if it cannot run.
-    fn conflicts(&self, removals: &[Removal]) -> Option<BTreeSet<Key>> {
-        let run = self.glance(&rewritten(self.kernel, removals)).ok()?;
-        // Who waits for ever tells nothing of order.
-        let ordered = run.findings.iter().filter(|finding| finding.check != checks::deadlock::CHECK.name);
-        Some(ordered.map(key).collect())
+    /// What the checks find in the kernel where these order nothing.
+    fn conflicts(&self, silenced: &[Site]) -> Result<Arc<Conflicts>, Cause> {
+        let mut silenced = silenced.to_vec();
+        silenced.sort_unstable();
+        if let Some(known) = self.experiments.lock().ok().and_then(|known| known.get(&silenced).cloned()) {
+            return Ok(known);
+        }
+        let found = Arc::new(self.observed(self.kernel, silenced.clone())?);
+        if let Ok(mut known) = self.experiments.lock() {
+            known.insert(silenced, found.clone());
+        }
+        Ok(found)
     }
-}
 
-impl Mutant {
-    /// Does it take its synchronisation away?
-    fn is_removal(&self) -> bool {
-        self.operator.deletes()
+    /// What they find in the mutant where these order nothing.
+    fn weakened(&self, mutant: &Mutant, silenced: &[Site]) -> Result<Arc<Conflicts>, Cause> {
+        let changed = mutant.of(self.kernel);
+        let length = |kernel: &Kernel| kernel.module().functions[mutant.function].body.len();
+        // A change may have put an instruction before its own.
+        let moved = length(&changed) - length(self.kernel);
+        let place = |&(function, statement): &Site| match (function, statement) >= mutant.site() {
+            true if function == mutant.function => (function, statement + moved),
+            _ => (function, statement),
+        };
+        Ok(Arc::new(self.observed(&changed, silenced.iter().map(place).collect())?))
     }
 
-    fn removal(&self) -> Removal<'_> {
-        (self.function, self.statement, &self.change)
+    fn observed(&self, kernel: &Kernel, silenced: Vec<Site>) -> Result<Conflicts, Cause> {
+        let run = self.glance(kernel, silenced).map_err(|error| Cause::Refused(error.to_string()))?;
+        let ended = |check: &str| check != checks::deadlock::CHECK.name && check != checks::trap::CHECK.name;
+        if run.findings.iter().any(|finding| !ended(finding.check) && self.is_new(finding)) {
+            return Err(Cause::Undecided);
+        }
+        Ok(run.findings.iter().map(|finding| (Identity::of(finding), finding.count)).collect())
     }
 }

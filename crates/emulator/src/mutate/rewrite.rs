@@ -51,6 +51,11 @@ impl Mutant {
         rewritten(kernel, &[(self.function, self.statement, &self.change)])
     }
 
+    /// What tells it apart from the other mutants of its module.
+    pub fn key(&self) -> (usize, usize, Operator) {
+        (self.function, self.statement, self.operator)
+    }
+
     pub(super) fn site(&self) -> (usize, usize) {
         (self.function, self.statement)
     }

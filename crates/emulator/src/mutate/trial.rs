@@ -1,24 +1,26 @@
 //! A kernel whose mutants are judged: what it does itself, and what each mutant does differently.
 
 use super::blind;
+use super::path::{Conflicts, Site};
+use super::results::{Results, may_vary};
 use super::rewrite::{Mutant, trapping};
 use super::verdict::{Catch, Cause, Proof, Verdict};
 use crate::backend::{Emulator, Error, Loaded};
-use crate::checks::{self, Check};
+use crate::checks;
+use crate::identity::Identity;
 use crate::machine::is_isolated;
+use crate::sanitize::merge;
 use launch::backend::{Backend, Options, Precision, Run};
 use launch::finding::Severity;
 use launch::{Finding, Kernel, Memory, Resolved};
 use ptx::{Instruction, Statement};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 /// A mutant may run so many times as long as the kernel; then it does not end.
 const PATIENCE: u64 = 2;
 /// Instructions that even the shortest kernel's mutants may run.
 const LEAST_BUDGET: u64 = 20_000;
-
-/// Two places, with the check that speaks of them and how bad it finds them.
-pub(super) type Key = (&'static str, Severity, (u32, u32), (u32, u32));
 
 /// A kernel under trial.
 pub struct Trial<'k> {
@@ -29,11 +31,14 @@ pub struct Trial<'k> {
     /// Instructions that a mutant may run, of a glance and of a whole launch.
     budgets: [u64; 2],
     /// What the kernel is blamed for without any mutation.
-    known: BTreeSet<Key>,
-    /// What the kernel leaves in memory, if that is the same under every schedule.
-    result: Option<Memory>,
+    known: BTreeMap<Identity, Finding>,
+    results: Option<Results>,
+    /// Mbarriers that the kernel leaves in the middle of a phase, in a glance and in a whole launch.
+    open_phases: [u64; 2],
     /// Several clusters that can tell each other something.
     communicating: bool,
+    /// What was found in the kernel where some synchronisations order nothing, so that nobody asks twice.
+    pub(super) experiments: Mutex<BTreeMap<Vec<Site>, Arc<Conflicts>>>,
 }
 
 /// How much of the launches is run.
@@ -44,6 +49,15 @@ enum Extent {
     Whole,
 }
 
+/// What a mutant's runs showed.
+enum Tried {
+    Caught(Catch),
+    /// Nothing; but were more mbarriers left in the middle of a phase than the kernel leaves?
+    Silent {
+        midway: bool,
+    },
+}
+
 impl<'k> Trial<'k> {
     /// Runs the kernel itself under every schedule.
     pub fn new(kernel: &'k Kernel, seeds: u64, data_seed: u64) -> Result<Trial<'k>, Error> {
@@ -52,8 +66,19 @@ impl<'k> Trial<'k> {
         let memory = Memory::new(&resolved, data_seed)?;
         let communicating = communicates(kernel, &resolved);
         let budgets = [Options::default().instruction_budget; 2];
-        let (known, result) = (BTreeSet::new(), None);
-        let mut trial = Trial { kernel, resolved, memory, seeds, budgets, known, result, communicating };
+        let (known, results, experiments) = (BTreeMap::new(), None, Mutex::default());
+        let mut trial = Trial {
+            kernel,
+            resolved,
+            memory,
+            seeds,
+            budgets,
+            known,
+            results,
+            open_phases: [0; 2],
+            communicating,
+            experiments,
+        };
         trial.observe()?;
         Ok(trial)
     }
@@ -63,19 +88,33 @@ impl<'k> Trial<'k> {
         &self.resolved
     }
 
+    /// What the kernel is blamed for itself: mutants are judged by what is new.
+    pub fn own_findings(&self) -> impl Iterator<Item = &Finding> {
+        self.known.values()
+    }
+
+    /// Which results of the kernel are not what its recipe expects.
+    pub fn own_failures(&self) -> Vec<String> {
+        self.results.iter().flat_map(Results::failures).collect()
+    }
+
     fn observe(&mut self) -> Result<(), Error> {
-        let run = |seed: &u64, extent| self.run(self.kernel, *seed, extent, false);
+        let run = |seed: &u64, extent| self.run(self.prepared(self.kernel), *seed, extent, false);
         let glances = self.seeds.iter().map(|seed| run(seed, Extent::Glance)).collect::<Result<Vec<_>, _>>()?;
-        let wholes =
-            self.seeds_of_whole().iter().map(|seed| run(seed, Extent::Whole)).collect::<Result<Vec<_>, _>>()?;
+        // Without races and without atomics, one schedule shows the results of all.
+        let clean = glances.iter().all(|(run, _)| run.findings.is_empty());
+        let seeds = if clean && !may_vary(self.kernel) { self.seeds_of_whole() } else { &self.seeds };
+        let wholes = seeds.iter().map(|seed| run(seed, Extent::Whole)).collect::<Result<Vec<_>, _>>()?;
         let findings = glances.iter().chain(&wholes).flat_map(|(run, _)| &run.findings);
-        self.known = findings.map(key).collect();
+        self.known = merge(findings).into_iter().map(|finding| (Identity::of(&finding), finding)).collect();
         self.budgets = [&glances, &wholes].map(|runs| {
             let longest = runs.iter().map(|(run, _)| run.instructions).max().unwrap_or_default();
             (longest * PATIENCE).clamp(LEAST_BUDGET, Options::default().instruction_budget)
         });
-        let same = wholes.windows(2).all(|pair| pair[0].1 == pair[1].1);
-        self.result = wholes.into_iter().next().filter(|_| same).map(|(_, memory)| memory);
+        self.open_phases =
+            [&glances, &wholes].map(|runs| runs.iter().map(|(run, _)| run.open_phases).max().unwrap_or_default());
+        let left = wholes.into_iter().map(|(_, memory)| memory).collect();
+        self.results = Results::new(self.kernel, &self.resolved, left);
         Ok(())
     }
 
@@ -85,68 +124,87 @@ impl<'k> Trial<'k> {
         if self.communicating { &self.seeds } else { &self.seeds[..1] }
     }
 
+    fn prepared(&self, kernel: &Kernel) -> Loaded {
+        Loaded::prepared(kernel.clone(), self.resolved.clone())
+    }
+
     /// A hasty run ends at its first finding.
-    fn run(&self, kernel: &Kernel, seed: u64, extent: Extent, hasty: bool) -> Result<(Run, Memory), Error> {
+    fn run(&self, mut loaded: Loaded, seed: u64, extent: Extent, hasty: bool) -> Result<(Run, Memory), Error> {
         let clusters = if extent == Extent::Glance && !self.communicating { 1 } else { u64::MAX };
         let instruction_budget = self.budgets[extent as usize];
         // Nobody compares what a glance computes.
         let precision = if extent == Extent::Glance { Precision::Fast } else { Precision::Exact };
         let options = Options { seed, instruction_budget, clusters, hasty, precision, ..Options::default() };
         let mut memory = self.memory.clone();
-        let mut loaded = Loaded::prepared(kernel.clone(), self.resolved.clone());
         let run = Emulator.run(&mut loaded, &mut memory, &options)?;
         Ok((run, memory))
     }
 
-    /// The cheapest run that shows most of what is wrong, all of it.
-    pub(super) fn glance(&self, kernel: &Kernel) -> Result<Run, Error> {
-        Ok(self.run(kernel, 0, Extent::Glance, false)?.0)
+    /// The cheapest run that shows most of what is wrong, all of it, where some synchronisations order nothing.
+    pub(super) fn glance(&self, kernel: &Kernel, silenced: Vec<Site>) -> Result<Run, Error> {
+        Ok(self.run(self.prepared(kernel).silenced(silenced), 0, Extent::Glance, false)?.0)
+    }
+
+    /// Is the kernel itself not blamed for this, or less?
+    pub(super) fn is_new(&self, finding: &Finding) -> bool {
+        self.known.get(&Identity::of(finding)).is_none_or(|known| finding.severity > known.severity)
     }
 
     /// The verdict on one mutant.
     pub fn judge(&self, mutant: &Mutant) -> Verdict {
-        if let Some(catch) = self.caught(&mutant.of(self.kernel)) {
-            return Verdict::Caught(catch);
-        }
+        let midway = match self.tried(&mutant.of(self.kernel)) {
+            Ok(Tried::Caught(catch)) => return Verdict::Caught(catch),
+            Err(error) => return Verdict::Missed(Cause::Refused(error.to_string())),
+            Ok(Tried::Silent { midway }) => midway,
+        };
         if !self.executes(mutant) {
             return Verdict::NotExecuted;
+        }
+        if midway {
+            return Verdict::Missed(Cause::Midway);
         }
         if mutant.operator.strengthens() {
             return Verdict::Equivalent(Proof::Stronger);
         }
-        match self.instruction(mutant).and_then(|instruction| blind::spot(instruction)) {
-            Some(what) => Verdict::Missed(Cause::Blind(what)),
-            None => Verdict::Equivalent(self.proof(mutant)),
+        let instruction = self.instruction(mutant);
+        if let Some(what) = instruction.and_then(blind::spot) {
+            return Verdict::Missed(Cause::Blind(what));
+        }
+        match self.proof(mutant) {
+            Ok(Proof::NothingToOrder) if let Some(what) = instruction.and_then(blind::purpose) => {
+                Verdict::Missed(Cause::Blind(what))
+            }
+            Ok(proof) => Verdict::Equivalent(proof),
+            Err(cause) => Verdict::Missed(cause),
         }
     }
 
     /// Who notices, from the cheapest run to the most thorough.
-    fn caught(&self, changed: &Kernel) -> Option<Catch> {
-        let glance = |seed: &u64| self.noticed(changed, *seed, Extent::Glance);
-        let whole = |seed: &u64| self.noticed(changed, *seed, Extent::Whole);
+    fn tried(&self, changed: &Kernel) -> Result<Tried, Error> {
         let glances = if self.communicating { &[] } else { &self.seeds[..] };
-        glances.iter().find_map(glance).or_else(|| self.seeds_of_whole().iter().find_map(whole))
+        let glances = glances.iter().map(|seed| (*seed, Extent::Glance));
+        let wholes = self.seeds_of_whole().iter().map(|seed| (*seed, Extent::Whole));
+        let mut midway = false;
+        for (seed, extent) in glances.chain(wholes) {
+            match self.tried_once(changed, seed, extent)? {
+                Tried::Silent { midway: now } => midway |= now,
+                caught => return Ok(caught),
+            }
+        }
+        Ok(Tried::Silent { midway })
     }
 
-    fn noticed(&self, changed: &Kernel, seed: u64, extent: Extent) -> Option<Catch> {
+    fn tried_once(&self, changed: &Kernel, seed: u64, extent: Extent) -> Result<Tried, Error> {
         // Where the kernel itself is blamed for something, the first finding tells nothing.
         let hasty = self.known.is_empty();
-        let (run, memory) = match self.run(changed, seed, extent, hasty) {
-            Ok(ended) => ended,
-            Err(error) => return Some(Catch::Refused(error.to_string())),
-        };
-        let new = |finding: &&Finding| finding.severity > Severity::Lint && !self.known.contains(&key(finding));
+        let (run, memory) = self.run(self.prepared(changed), seed, extent, hasty)?;
+        let new = |finding: &&Finding| finding.severity > Severity::Lint && self.is_new(finding);
         let news = run.findings.iter().find(new).map(|finding| Catch::Finding(Box::new(finding.clone())));
-        let wrong = || extent == Extent::Whole && self.is_wrong(&memory);
-        news.or_else(|| wrong().then_some(Catch::WrongResult { seed }))
-    }
-
-    /// Results that are the same under every schedule must stay the same to the bit; others must be as expected.
-    fn is_wrong(&self, memory: &Memory) -> bool {
-        match &self.result {
-            Some(result) => result != memory,
-            None => !memory.failures(&self.resolved).is_empty(),
-        }
+        let differ = |results: &Results| results.differ(&memory, &self.resolved);
+        let wrong = || extent == Extent::Whole && self.results.as_ref().is_some_and(differ);
+        let catch = news.or_else(|| wrong().then_some(Catch::WrongResult { seed }));
+        let midway = run.open_phases > self.open_phases[extent as usize];
+        Ok(catch.map_or(Tried::Silent { midway }, Tried::Caught))
     }
 
     /// Does any thread run the statement, under any schedule? A trap in its place tells.
@@ -155,7 +213,7 @@ impl<'k> Trial<'k> {
         let name = checks::trap::CHECK.name;
         let traps = |run: Run| run.findings.iter().any(|one| one.check == name && one.primary().line == mutant.line);
         let seen = |seed: &u64, extent| {
-            self.run(&trapped, *seed, extent, self.known.is_empty()).is_ok_and(|(run, _)| traps(run))
+            self.run(self.prepared(&trapped), *seed, extent, self.known.is_empty()).is_ok_and(|(run, _)| traps(run))
         };
         seen(&0, Extent::Glance) || self.seeds_of_whole().iter().any(|seed| seen(seed, Extent::Whole))
     }
@@ -177,12 +235,4 @@ fn communicates(kernel: &Kernel, resolved: &Resolved) -> bool {
     };
     let several = |launch: &launch::resolved::Launch| launch.grid.iter().product::<u32>() > cluster(launch);
     !is_isolated(bodies) && resolved.launches.iter().any(several)
-}
-
-/// What makes two findings of different runs the same.
-pub(super) fn key(finding: &Finding) -> Key {
-    let by_second = Check::find(finding.check).is_some_and(|check| check.by_second);
-    let (first, second) = (if by_second { finding.primary() } else { &finding.first }, finding.primary());
-    let (first, second) = ((first.line, first.column), (second.line, second.column));
-    (finding.check, finding.severity, first.min(second), first.max(second))
 }

@@ -23,31 +23,52 @@ pub enum Catch {
     Finding(Box<Finding>),
     /// No check, but results differ from those of the kernel.
     WrongResult { seed: u64 },
-    /// No run: it is not a program that the machine accepts.
-    Refused(String),
 }
 
 /// Why a mutant orders what the kernel orders, computed from runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proof {
-    /// Another synchronisation orders these two lines as well: they conflict only when both are gone.
+    /// Another synchronisation orders these two lines as well: they conflict only where neither does.
     Path { by: u32, text: String, first: u32, second: u32 },
-    /// Several others do, each of which suffices: these lines conflict only when all of them are gone.
+    /// Several others do, each of which suffices: these lines conflict only where none of them does.
     Paths { first: u32, second: u32 },
-    /// No two lines conflict for want of it, even with every other synchronisation gone.
+    /// No two lines conflict for want of it, even where no other synchronisation orders anything.
     NothingToOrder,
     /// The mutant waits for more than the kernel does.
     Stronger,
+    /// This assembler makes the same machine code of both.
+    SameCode { assembler: String },
 }
 
 /// Why nobody noticed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
     /// What it orders is not watched: this is why.
     Blind(&'static str),
+    /// The emulator does not run it: this is why. Hardware might.
+    Refused(String),
+    /// It went well, and yet these lines of the kernel are ordered by nothing else.
+    Needed { first: u32, second: u32 },
+    /// The runs that would have proven that it orders nothing did not end.
+    Undecided,
+    /// An mbarrier is left in the middle of a phase, where the kernel ends all of them: more rounds might go wrong.
+    Midway,
 }
 
 impl Verdict {
+    /// Of several launches of one kernel: whoever notices has noticed, and nobody vouches for what another missed.
+    pub fn over(witnesses: impl Iterator<Item = Verdict>) -> Verdict {
+        let mut all = Verdict::NotExecuted;
+        for verdict in witnesses {
+            all = match (all, verdict) {
+                (_, caught @ Verdict::Caught(_)) => return caught,
+                (Verdict::NotExecuted, other) | (Verdict::Equivalent(_), other @ Verdict::Missed(_)) => other,
+                (known, _) => known,
+            };
+        }
+        all
+    }
+
     /// The column of the table.
     pub fn word(&self) -> &'static str {
         match self {
@@ -65,7 +86,6 @@ impl Catch {
         match self {
             Catch::Finding(finding) => finding.check,
             Catch::WrongResult { .. } => "wrong result",
-            Catch::Refused(_) => "refused",
         }
     }
 }
@@ -80,17 +100,27 @@ impl fmt::Display for Proof {
                 write!(formatter, "several others order {}, and each suffices", Lines(*first, *second))
             }
             Proof::NothingToOrder => {
-                formatter.write_str("no two lines conflict for want of it, whatever else is removed")
+                formatter.write_str("no two lines conflict for want of it, even if nothing else orders anything")
             }
             Proof::Stronger => formatter.write_str("it waits for more than the kernel does"),
+            Proof::SameCode { assembler } => write!(formatter, "{assembler} makes the same machine code of it"),
         }
     }
 }
 
 impl fmt::Display for Cause {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Cause::Blind(why) = self;
-        formatter.write_str(why)
+        match self {
+            Cause::Blind(why) => formatter.write_str(why),
+            Cause::Refused(why) => write!(formatter, "the emulator does not run it: {why}"),
+            Cause::Needed { first, second } => {
+                write!(formatter, "nothing else orders {}, which went well by luck", Lines(*first, *second))
+            }
+            Cause::Midway => formatter.write_str(
+                "an mbarrier is left in the middle of a phase, and these launches are too short to show what comes of it",
+            ),
+            Cause::Undecided => formatter.write_str("what it orders could not be found out: runs do not end"),
+        }
     }
 }
 
@@ -103,5 +133,22 @@ impl fmt::Display for Lines {
             Lines(first, second) if first == second => write!(formatter, "line {first}"),
             Lines(first, second) => write!(formatter, "lines {first} and {second}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_witness_catches_for_all_and_none_excuses_another() {
+        let caught = || Verdict::Caught(Catch::WrongResult { seed: 0 });
+        let missed = || Verdict::Missed(Cause::Undecided);
+        let equivalent = || Verdict::Equivalent(Proof::Stronger);
+        let over = |all: Vec<Verdict>| Verdict::over(all.into_iter());
+        assert_eq!(over(vec![equivalent(), missed(), caught()]), caught());
+        assert_eq!(over(vec![equivalent(), missed(), Verdict::NotExecuted]), missed());
+        assert_eq!(over(vec![Verdict::NotExecuted, equivalent()]), equivalent());
+        assert_eq!(over(vec![]), Verdict::NotExecuted);
     }
 }

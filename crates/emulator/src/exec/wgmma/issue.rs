@@ -16,10 +16,16 @@ const WARPS: usize = 4;
 pub fn execute(cluster: &mut Cluster, at: At, request: &Request) -> Next {
     match request {
         Request::Multiply(multiply) => together(cluster, at, |cluster, at| issue(cluster, at, multiply)),
-        Request::Fence => together(cluster, at, |cluster, at| cluster.products[at.warp].fence()),
+        Request::Fence => together(cluster, at, |cluster, at| {
+            if cluster.orders(at) {
+                cluster.products[at.warp].fence();
+            }
+        }),
         Request::Commit => together(cluster, at, |cluster, at| {
             cluster.products[at.warp].commit();
-            cluster.detector.wgmma_commit(at.lanes());
+            if cluster.orders(at) {
+                cluster.detector.wgmma_commit(at.lanes());
+            }
             let group = warpgroup(cluster, at.warp);
             cluster.warps[group].iter_mut().for_each(|warp| warp.wake(|state| state == State::Products));
             cluster.trace_woken();
@@ -29,9 +35,11 @@ pub fn execute(cluster: &mut Cluster, at: At, request: &Request) -> Next {
             Next::Done
         }
         Request::Wait(pending) => together(cluster, at, |cluster, at| {
-            cluster.detector.wgmma_wait(at.lanes(), *pending);
+            if cluster.orders(at) {
+                cluster.detector.wgmma_wait(at.lanes(), *pending);
+            }
             cluster.trace_products_waited(at.warp, warpgroup(cluster, at.warp).start, *pending);
-            complete(cluster, at.warp, *pending);
+            complete(cluster, at, *pending);
         }),
     }
 }
@@ -45,10 +53,11 @@ fn warpgroup(cluster: &Cluster, warp: usize) -> std::ops::Range<usize> {
 
 /// Carries out what a warp has waited for: its own products, and those of the same groups of the other warps, because
 /// the bytes that they read may be overwritten from now on.
-fn complete(cluster: &mut Cluster, warp: usize, pending: u32) {
+fn complete(cluster: &mut Cluster, at: At, pending: u32) {
+    let (warp, seen) = (at.warp, cluster.orders(at));
     let groups = cluster.products[warp].committed.saturating_sub(pending.into());
     for other in warpgroup(cluster, warp) {
-        let done = match other == warp {
+        let done = match other == warp && seen {
             true => cluster.products[warp].complete(pending),
             false => cluster.products[other].complete_first(groups),
         };
