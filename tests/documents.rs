@@ -62,3 +62,19 @@ fn every_policy_is_in_the_page_of_schedules() {
         assert!(include_str!("../docs/schedules.md").contains(&row), "{row}");
     }
 }
+
+/// Every bug of the page has its cases.
+#[test]
+fn the_cases_of_every_bug_are_there() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/fail");
+    let rows: Vec<&str> = include_str!("../docs/bugs.md").lines().filter(|line| line.starts_with("| ")).collect();
+    let rows: Vec<&str> = rows.into_iter().filter(|row| !row.starts_with("| bug ")).collect();
+    assert!(rows.len() >= 60, "{}", rows.len());
+    for row in rows {
+        let cases: Vec<&str> = row.rsplit('|').nth(1).expect("two columns").split('`').skip(1).step_by(2).collect();
+        assert!(!cases.is_empty(), "{row}");
+        for case in cases {
+            assert!(root.join(format!("{case}.ptx")).is_file(), "{case} of {row}");
+        }
+    }
+}

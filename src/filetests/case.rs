@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 const CORPUS: &str = "corpus";
 /// Folders that hold cases; the last one in a path counts.
 const ROOTS: [&str; 2] = ["filetests", CORPUS];
+/// The folder under `fail` for bugs that no check finds.
+pub const WRONG_RESULT: &str = "wrong-result";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -55,6 +57,11 @@ pub struct Case {
 }
 
 impl Case {
+    /// Does a `fail` case compute something wrong, which only its `expect` shows?
+    pub fn is_about_results(&self) -> bool {
+        self.kind == Kind::Fail && self.name.split('/').nth(1) == Some(WRONG_RESULT)
+    }
+
     /// Does a corpus case say that its kernel traps?
     pub fn traps(&self) -> bool {
         self.kind == Kind::Corpus

@@ -1,6 +1,6 @@
 //! Judging a case: what it says of itself against what happens.
 
-use super::case::{Case, Kind};
+use super::case::{Case, Kind, WRONG_RESULT};
 use super::corpus;
 use super::expectation::{self, Expectation, Happening};
 use emulator::{checks, sanitize, sanitize_under};
@@ -51,6 +51,7 @@ impl Judge {
         let problems = match case.kind {
             Kind::Run => self.run(case),
             Kind::Pass => self.happenings(&case.name, &case.text).map(|found| expectation::compare(&[], &found)),
+            Kind::Fail if case.is_about_results() => self.wrong_result(case),
             Kind::Fail | Kind::Lint => self.fail(case),
             Kind::Reject => reject(case),
             Kind::Corpus => return corpus::judge(case, self),
@@ -99,6 +100,27 @@ impl Judge {
             Some(cured) => {
                 let found = self.happenings(&case.name, &cured)?;
                 problems.extend(expectation::compare(&[], &found).iter().map(|one| format!("cured: {one}")));
+            }
+            None => problems.push("no `//@ fix` line: a `fail` case brings its cure".into()),
+        }
+        Ok(problems)
+    }
+
+    /// Bugs that no check can see: every schedule gives wrong results, and only that. The line is that of the entry.
+    fn wrong_result(&self, case: &Case) -> Result<Vec<String>, String> {
+        let expected = expectation::read(&case.text)?;
+        let entry =
+            case.text.lines().zip(1..).find(|(line, _)| line.contains(".entry")).map_or(0, |(_, number)| number);
+        let happening = |text: String| Happening { line: entry, what: format!("error[{WRONG_RESULT}]"), text };
+        let found: Vec<Happening> = self.run(case)?.into_iter().map(happening).collect();
+        let mut problems = expectation::compare(&expected, &found);
+        if found.len() as u64 != self.seeds {
+            problems.push(format!("{} problems under {} schedules: expected one each", found.len(), self.seeds));
+        }
+        match cure::cured(&case.name, &case.text).map_err(|error| error.to_string())? {
+            Some(text) => {
+                let cured = self.run(&Case { text, ..case.clone() })?;
+                problems.extend(cured.iter().map(|one| format!("cured: {one}")));
             }
             None => problems.push("no `//@ fix` line: a `fail` case brings its cure".into()),
         }

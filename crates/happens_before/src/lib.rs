@@ -30,6 +30,7 @@
 
 mod abroad;
 mod actor;
+mod barrier;
 mod bulk;
 mod clock;
 mod cluster;
@@ -61,12 +62,14 @@ mod unfinished;
 mod view;
 mod warp;
 mod words;
+mod writer;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use actor::Actor;
 pub use actor::Gap;
+use barrier::Barrier;
 pub use bulk::{Bulk, Stretch};
 use clock::bits;
 use cluster::Cluster;
@@ -136,13 +139,6 @@ impl Kind {
     fn is_strong(self) -> bool {
         !matches!(self, Kind::Read | Kind::Write)
     }
-}
-
-/// The open generation of a CTA barrier.
-#[derive(Clone, Default)]
-struct Barrier {
-    generation: u32,
-    arrived: Handover,
 }
 
 /// The block of the cluster whose shared memory holds an address.
@@ -323,34 +319,6 @@ impl Detector {
             warp.acquire(mask, &view);
         }
         self.published(Lanes { mask, ..at }, site, Means::WarpSync { mask });
-    }
-
-    /// Lanes arrive at a CTA barrier, whether they wait (`bar.sync`, `bar.red`) or not (`bar.arrive`).
-    pub fn barrier_arrive(&mut self, at: Lanes, site: Site, id: u32) {
-        if self.idle {
-            return;
-        }
-        let warp = &mut self.warps[at.warp as usize];
-        let mask = at.mask & warp.live;
-        let barrier = self.barriers.entry(id).or_default();
-        let meeting = Meeting::Barrier { id, generation: barrier.generation };
-        warp.release(mask, site, meeting, &mut barrier.arrived);
-        self.published(Lanes { mask, ..at }, site, Means::Barrier { id });
-    }
-
-    /// The barrier's generation is complete: those who waited since their arrival go on, the next generation begins.
-    pub fn barrier_complete(&mut self, id: u32, waiters: &[Lanes]) {
-        if self.idle {
-            return;
-        }
-        let barrier = self.barriers.entry(id).or_default();
-        barrier.generation += 1;
-        if let Some(view) = std::mem::take(&mut barrier.arrived).finish() {
-            for at in waiters {
-                let (warp, mask) = self.warp(*at);
-                warp.acquire(mask, &view);
-            }
-        }
     }
 
     pub fn exit(&mut self, at: Lanes) {

@@ -79,6 +79,16 @@ impl Detector {
         }
     }
 
+    /// Has a statement used the memory of a block that need not have started? What became of that there is luck.
+    pub fn is_too_early(&self, site: Site) -> bool {
+        self.lifetimes.early.contains_key(&site)
+    }
+
+    /// Has any statement?
+    pub fn was_too_early(&self) -> bool {
+        !self.lifetimes.early.is_empty()
+    }
+
     /// A lane uses the memory of a block, which must not exit before.
     fn expect_alive(&mut self, at: Lanes, site: Site, block: u32) {
         let time = self.warps[at.warp as usize].time;

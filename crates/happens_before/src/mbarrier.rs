@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::clock::{Row, bits};
+use super::copies::Flight;
 use super::rows::Rows;
 use super::scope::{Offer, Scope, Semantics};
 use super::view::View;
@@ -30,8 +31,10 @@ struct Epoch {
 struct Issue {
     time: u32,
     warp: u32,
-    lane: u8,
+    mask: u32,
     site: Site,
+    /// The batch of a `cp.async`, which its lane may wait for as well.
+    batch: Option<u32>,
 }
 
 /// A copy that was issued, and what is remembered of its start.
@@ -89,6 +92,15 @@ impl Mbarrier {
     fn phase(&self) -> u32 {
         self.complete - self.before
     }
+
+    /// Copies that wait to be waited for; those of other lanes of the same statement join them.
+    fn leave(&mut self, issue: Issue) {
+        let same = |old: &&mut Issue| Issue { mask: issue.mask, ..**old } == issue;
+        match self.unwaited.last_mut().filter(same) {
+            Some(old) => old.mask |= issue.mask,
+            None => self.unwaited.push(issue),
+        }
+    }
 }
 
 /// All mbarriers, by address.
@@ -109,15 +121,13 @@ impl Mbarriers {
         time.saturating_sub(before + 1)
     }
 
-    /// Copies that no wait has covered.
-    pub fn unwaited(&self) -> impl Iterator<Item = Unfinished> {
+    /// Copies that no wait for a phase has covered, and their batch if they are `cp.async`.
+    pub fn unwaited(&self) -> impl Iterator<Item = (Unfinished, Option<u32>)> {
         let of_one = |(barrier, found): (&u64, &Mbarrier)| {
             let (barrier, before) = (*barrier, found.before);
-            let unfinished = move |issue: &Issue| Unfinished {
-                warp: issue.warp,
-                mask: 1 << issue.lane,
-                site: issue.site,
-                by: Waitable::Phase { barrier, phase: issue.time.saturating_sub(before + 1) },
+            let unfinished = move |issue: &Issue| {
+                let by = Waitable::Phase { barrier, phase: issue.time.saturating_sub(before + 1) };
+                (Unfinished { warp: issue.warp, mask: issue.mask, site: issue.site, by }, issue.batch)
             };
             found.unwaited.iter().map(unfinished).collect::<Vec<_>>()
         };
@@ -126,7 +136,8 @@ impl Mbarriers {
 
     /// The start of a copy, as far as that is remembered.
     pub fn start(&self, barrier: u64, time: u32, lane: u8, site: Site) -> Option<&Start> {
-        let fits = |start: &&Start| (start.issue.time, start.issue.lane, start.issue.site) == (time, lane, site);
+        let fits =
+            |Start { issue, .. }: &&Start| (issue.time, issue.site) == (time, site) && issue.mask >> lane & 1 == 1;
         self.all.get(&barrier)?.starts.iter().rev().find(fits)
     }
 
@@ -220,6 +231,12 @@ impl Detector {
         let found = self.mbarriers.at(barrier, &mut self.rows);
         let (phase, warp) = (found.phase(), &mut self.warps[at.warp as usize]);
         let (mask, row, seat) = (at.mask & warp.live, warp.track_row(Track::Copies), warp.seat());
+        let time = found.complete + 1;
+        let left = |flight: &&Flight| flight.mask & mask != 0;
+        for flight in warp.track(Track::Copies).flights.iter().filter(left) {
+            let (mask, site, batch) = (flight.mask & mask, flight.site, Some(flight.batch));
+            found.leave(Issue { time, warp: at.warp, mask, site, batch });
+        }
         let batch = warp.track_mut(Track::Copies).hand_over(mask, barrier, phase);
         let mut view = View::default();
         view.seen.raise(row, mask, batch);
@@ -272,9 +289,9 @@ impl Detector {
         let found = self.mbarriers.at(barrier, &mut self.rows);
         found.in_flight = true;
         let time = found.complete + 1;
-        let (lane, warp) = (at.mask.trailing_zeros() as u8, &self.warps[at.warp as usize]);
-        let issue = Issue { time, warp: at.warp, lane, site };
+        let issue = Issue { time, warp: at.warp, mask: at.mask, site, batch: None };
         if found.starts.back().map(|start| start.issue) != Some(issue) {
+            let warp = &self.warps[at.warp as usize];
             remember(&mut found.starts, Start { issue, warp: at.warp, time: warp.time });
             found.unwaited.push(issue);
         }

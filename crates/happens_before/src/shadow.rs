@@ -42,10 +42,15 @@ pub enum Remembered<'a> {
 impl Remembered<'_> {
     /// The same, exactly, for the first word.
     pub fn items(&self) -> Vec<Item> {
+        self.items_at(0)
+    }
+
+    /// The same, exactly, for one of its words.
+    pub fn items_at(&self, word: u8) -> Vec<Item> {
         match self {
             Remembered::Items(items) => items.to_vec(),
             Remembered::Marks { write, read, .. } => {
-                let [write, read] = [write, read].map(|mark| mark.at_word(0));
+                let [write, read] = [write, read].map(|mark| mark.at_word(word));
                 write.items(true).chain(read.items(false)).collect()
             }
         }

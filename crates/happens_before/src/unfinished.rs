@@ -1,6 +1,7 @@
 //! What is left when threads have exited: copies, stores and loads that nobody waited for.
 
 use super::clock::bits;
+use super::copies::State;
 use super::warp::Track;
 use super::{Detector, Site};
 
@@ -35,9 +36,15 @@ impl Detector {
         self.unfinished(Track::StoreReads, |committed| Waitable::Stores { committed })
     }
 
-    /// Bulk loads whose phase nobody has waited for.
+    /// Copies of which an mbarrier tells, and whose phase nobody has waited for.
     pub fn unfinished_loads(&self) -> Vec<Unfinished> {
-        self.mbarriers.unwaited().collect()
+        let left = self.mbarriers.unwaited().map(|(one, batch)| {
+            let copies = self.warps[one.warp as usize].track(Track::Copies);
+            let waited = |lane: &u8| batch.is_some_and(|batch| matches!(copies.state(*lane, batch), State::Waited(_)));
+            let mask = bits(one.mask).filter(|lane| !waited(lane)).fold(0, |mask, lane| mask | 1 << lane);
+            Unfinished { mask, ..one }
+        });
+        left.filter(|one| one.mask != 0).collect()
     }
 
     fn unfinished(&self, track: Track, by: impl Fn(bool) -> Waitable) -> Vec<Unfinished> {

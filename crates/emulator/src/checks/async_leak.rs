@@ -29,6 +29,7 @@ pub fn report(cluster: &mut Cluster) {
     if cluster.warps.iter().all(|warp| warp.live == 0) {
         left.extend(cluster.detector.unfinished_loads());
     }
+    left.retain(|one| !cluster.detector.is_too_early(one.site));
     for one in left {
         let mask = one.mask & !cluster.warps[one.warp as usize].live;
         if mask != 0 {

@@ -2,7 +2,8 @@
 //!
 //! A block barrier that not all threads reach in the same way: by only some lanes of a warp (`bar.sync` is for whole
 //! warps), with a thread count that is no multiple of 32 or larger than the block, with counts that differ between the
-//! threads that meet, or with an id above 15. Hardware hangs, or lets threads pass that should wait.
+//! threads that meet, or with an id above 15; or one id serves two meetings, and nothing keeps them apart. Hardware
+//! hangs, or lets threads pass that should wait.
 //!
 //! ```ptx
 //! setp.lt.u32 %half, %thread, 16;
@@ -17,6 +18,7 @@ use super::{Check, words};
 use crate::exec::At;
 use crate::finding::Report;
 use crate::machine::{Cluster, describe_lanes};
+use happens_before::Site;
 
 pub const CHECK: Check = Check::error("barrier", include_str!("barrier.rs"));
 
@@ -27,6 +29,7 @@ pub const BARRIERS: u32 = 16;
 pub fn watch(cluster: &mut Cluster, at: At, id: u32, threads: Option<u32>, aligned: bool) {
     let report = refused(cluster, at, id, threads)
         .or_else(|| other_count(cluster, at, id, threads))
+        .or_else(|| mixed_up(cluster, at, id, threads))
         .or_else(|| divided(cluster, at, id).filter(|_| aligned));
     if let Some(report) = report {
         cluster.findings.add(report);
@@ -55,10 +58,41 @@ fn refused(cluster: &Cluster, at: At, id: u32, threads: Option<u32>) -> Option<R
     Some(Report::new(&CHECK, message, cluster.actor(at, "this barrier")).help(help))
 }
 
-/// Threads that meet with different counts. The later line is the one judged, whoever came first.
+/// Threads that meet with different counts.
 fn other_count(cluster: &Cluster, at: At, id: u32, threads: Option<u32>) -> Option<Report> {
-    let size: u32 = cluster.shape.block.iter().product();
     let (other, expected) = cluster.home(at.warp).barriers.get(id as usize).and_then(|barrier| barrier.opened)?;
+    counts_differ(cluster, id, (other, expected), (at, threads))
+}
+
+/// Threads that might have joined the meeting before theirs. With another count that would be a finding of its own.
+fn mixed_up(cluster: &Cluster, at: At, id: u32, threads: Option<u32>) -> Option<Report> {
+    let watched = cluster.watched_barrier(at.warp, id);
+    let (who, site) = cluster.detector.stranger_at_barrier(at.lanes(), Site(at.statement), watched)?;
+    let other = At { warp: who.warp as usize, fragment: 0, mask: who.mask, statement: site.0 };
+    let before = cluster.home(at.warp).barriers.get(id as usize)?.before;
+    if let Some(report) = counts_differ(cluster, id, (other, before), (at, threads)) {
+        return Some(report);
+    }
+    let mut sides = [other, at];
+    sides.sort_by_key(|at| (at.statement, at.warp));
+    let label = |at: At| {
+        let comes = words::verb(at.mask.count_ones(), "comes", "come");
+        cluster.actor(at, &format!("{} {comes} here", words::who(cluster, at.warp, at.mask)))
+    };
+    let message =
+        format!("meetings at barrier {id} may get mixed up: nothing orders the one here and the one elsewhere");
+    let report = Report::new(&CHECK, message, label(sides[1])).first(label(sides[0]));
+    Some(report.help(format!("use another barrier than {id} for one of the two, or let the second wait for the first")))
+}
+
+/// Two counts of one meeting. The later line is the one judged, whoever came first.
+fn counts_differ(
+    cluster: &Cluster,
+    id: u32,
+    (other, expected): (At, Option<u32>),
+    (at, threads): (At, Option<u32>),
+) -> Option<Report> {
+    let size: u32 = cluster.shape.block.iter().product();
     let count = |threads: Option<u32>| threads.unwrap_or(size.next_multiple_of(32));
     if count(expected) == count(threads) {
         return None;

@@ -19,9 +19,10 @@ use crate::machine::{Cluster, State};
 pub const CHECK: Check = Check::error("deadlock", include_str!("deadlock.rs"));
 
 /// Reports the waiting lanes whose instruction comes first in the text, and what they wait for; whoever waits
-/// elsewhere is the other side. Behind a barrier that was used wrongly it is no news that nobody can go on.
+/// elsewhere is the other side. Behind a barrier that was used wrongly, or a copy into a block that need not have started,
+/// it is no news that nobody can go on.
 pub fn report(cluster: &mut Cluster) {
-    if cluster.misused_barrier {
+    if cluster.misused_barrier || cluster.detector.was_too_early() {
         return;
     }
     let mut waiting = waiting(cluster);

@@ -2,7 +2,8 @@
 //!
 //! A barrier in shared memory that is used in a way it cannot take: before its `mbarrier.init`, or where nothing orders
 //! that before; after its `mbarrier.inval`; initialised again while it is in use; with more arrivals than the phase
-//! expects. Hardware hangs, lets waiters through too early, or corrupts the count.
+//! expects; or its bytes are used as data before `mbarrier.inval`. Hardware hangs, lets waiters through too early, or
+//! corrupts the count.
 //!
 //! ```ptx
 //! mbarrier.init.shared.b64 [full], 1;                       // one arrival and its bytes complete a phase
@@ -10,7 +11,8 @@
 //! ```
 //!
 //! Fix: initialise each barrier once, by one thread, with the number of arrivals that each phase gets, and let a barrier
-//! of the block order that before the first use. PTX ISA, "mbarrier.init", "mbarrier.arrive".
+//! of the block order that before the first use. Before its bytes become something else, one thread invalidates it when
+//! nobody waits there any more. PTX ISA, "mbarrier.init", "mbarrier.arrive", "mbarrier.inval".
 
 use super::{Check, words};
 use crate::async_engines::{Mbarrier, Spot};
@@ -19,6 +21,9 @@ use crate::finding::Report;
 use crate::machine::{Cluster, lanes};
 
 pub const CHECK: Check = Check::error("mbarrier", include_str!("mbarrier.rs"));
+
+/// Bytes of a barrier object.
+pub const BYTES: usize = 8;
 
 /// There is no barrier where a lane uses one.
 pub fn report_no_barrier(cluster: &mut Cluster, by: (At, usize), spot: Spot) {
@@ -80,6 +85,41 @@ pub fn report_too_many(cluster: &mut Cluster, by: (At, usize), spot: Spot) {
         _ => "initialise the barrier with the number of arrivals that each phase gets, or let fewer threads arrive",
     };
     add(cluster, by, message, "arrives", help);
+}
+
+/// The bytes of a barrier, which count as written by nobody while it lives: has somebody stored data there? One that
+/// nobody has used since its initialisation does no harm, and Triton leaves such behind.
+pub fn report_written(cluster: &mut Cluster, spot: Spot) {
+    let bytes = &cluster.blocks[spot.0].shared.bytes;
+    let in_use = cluster.mbarriers.get(&spot).is_some_and(|barrier| !barrier.is_fresh());
+    let Some(byte) = (0..BYTES).find(|byte| in_use && bytes.is_written(spot.1 + byte, 1)) else { return };
+    let word = watched_shared(spot.0, spot.1 + byte / 4 * 4);
+    let Some((who, site)) = cluster.detector.writer(&(word..word + 4)) else { return };
+    let at = At { warp: who.warp as usize, fragment: 0, mask: who.mask, statement: site.0 };
+    report_data(cluster, at, spot, "written");
+}
+
+/// At the end of a cluster.
+pub fn report_all_written(cluster: &mut Cluster) {
+    let spots: Vec<Spot> = cluster.mbarriers.keys().copied().collect();
+    spots.into_iter().for_each(|spot| report_written(cluster, spot));
+}
+
+/// The barrier that lies in some of these bytes of a block's shared memory.
+pub fn within(cluster: &Cluster, block: usize, offset: usize, bytes: usize) -> Option<Spot> {
+    let first = (block, (offset + 1).saturating_sub(BYTES));
+    cluster.mbarriers.range(first..(block, offset + bytes)).next().map(|(spot, _)| *spot)
+}
+
+/// A thread uses the bytes of a barrier as data.
+pub fn report_data(cluster: &mut Cluster, at: At, spot: Spot, used: &str) {
+    let place = cluster.shared_place(spot.0, spot.1 as u64);
+    let label = format!("{} uses them", words::who(cluster, at.warp, at.mask));
+    let message = format!("bytes of the barrier at {place} are {used} as data");
+    let report = Report::new(&CHECK, message, cluster.actor(at, &label))
+        .missing("`mbarrier.inval` between the last use as a barrier and the first as data")
+        .help("let one thread execute `mbarrier.inval` when nobody waits there any more, and order it before this with `bar.sync`");
+    cluster.findings.add(report);
 }
 
 fn add(cluster: &mut Cluster, (at, lane): (At, usize), message: String, does: &str, help: &str) {

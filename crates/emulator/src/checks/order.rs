@@ -10,7 +10,10 @@ use happens_before::{Agent, Batch, Class, Fault, Party, Space};
 /// At the end of a cluster: its races, and the reads of unwritten bytes that are not races. Returns those of which the
 /// other clusters decide.
 pub fn report_faults(cluster: &mut Cluster) -> Vec<Suspect> {
-    let faults = cluster.detector.take_faults();
+    let mut faults = cluster.detector.take_faults();
+    // What became of a copy into a block that need not have started is luck; that is a finding of its own.
+    let too_early = |party: &Party| party.agent != Agent::Thread && cluster.detector.is_too_early(party.site);
+    faults.retain(|fault| !too_early(&fault.first) && !too_early(&fault.second));
     for fault in &faults {
         let report = match fault.class {
             Class::RaceWarp => race_warp::report(cluster, fault),

@@ -1,8 +1,9 @@
 //! # registers
 //!
 //! Warpgroups hand registers to each other with `setmaxnreg`, and the counts do not add up: one asks for more than the
-//! block has and waits for ever, one releases up or takes down, one warp of a warpgroup goes another way than the rest,
-//! or the assembler cannot tell how many registers there are at the entry and ignores the instruction.
+//! block has and waits for ever, one releases up or takes down or keeps fewer than it uses, one warp of a warpgroup goes
+//! another way than the rest, or the assembler cannot tell how many registers there are at the entry and ignores the
+//! instruction.
 //!
 //! ```ptx
 //! .entry k() .maxntid 384, 1, 1 .minnctapersm 1    // 168 registers for each of 384 threads
@@ -45,10 +46,27 @@ pub fn watch(cluster: &mut Cluster, at: At, resize: Resize) -> bool {
             format!("`setmaxnreg.dec` to {count} registers, and the warp has {now}"),
             "take registers with `setmaxnreg.inc`",
         ),
-        _ => return true,
+        _ => {
+            watch_use(cluster, at, resize);
+            return true;
+        }
     };
     cluster.findings.add(Report::new(&CHECK, message, cluster.actor(at, &label)).help(help));
     false
+}
+
+/// Fewer registers than the warp needs for values that it cannot compute again. ptxas 13 spills what does
+/// not fit (104 bytes for `release_below_use.ptx`), so that the results are right, and slow.
+fn watch_use(cluster: &mut Cluster, at: At, resize: Resize) {
+    let Some(in_use) = resize.in_use.filter(|in_use| in_use.registers > resize.count) else { return };
+    let there = At { statement: in_use.statement, ..at };
+    let (count, needed) = (resize.count, in_use.registers);
+    let message = format!("{count} registers are left, and {needed} are in use: the assembler must spill the others");
+    let label = format!("{} keeps {} for each thread", words::who(cluster, at.warp, at.mask), resize.count);
+    let used = cluster.actor(there, &format!("values in {} registers are needed from here on", in_use.registers));
+    let help = format!("keep {} or more, or store values before", in_use.registers.next_multiple_of(8));
+    let report = Report::new(&CHECK, message, cluster.actor(at, &label)).first(used).help(help);
+    cluster.findings.add(report.severity(Severity::Warning));
 }
 
 /// Nobody can go on, and somebody waits for registers. `waiting`: in the order of the text.

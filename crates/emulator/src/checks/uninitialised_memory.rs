@@ -11,7 +11,7 @@
 //! Fix: write every byte that is read, if only with zeros; for ragged tiles let `cp.async` fill the rest with zeros
 //! (its source size). PTX ISA, "State Spaces": the contents of shared memory are undefined at the start.
 
-use super::{Check, words};
+use super::{Check, mbarrier, words};
 use crate::exec::{Access, Accessed, At};
 use crate::finding::{Findings, Report};
 use crate::machine::{Cluster, lanes};
@@ -43,6 +43,11 @@ pub fn watch_copy(cluster: &mut Cluster, at: At, accessed: &[Accessed; 32], size
 /// One lane reads, itself or through a copy that it starts.
 pub fn watch_piece(cluster: &mut Cluster, at: At, lane: usize, place: Accessed, bytes: usize) {
     if let Some((place, bytes)) = cluster.first_unwritten(place, bytes) {
+        if let Accessed::Shared { block, offset } = place
+            && let Some(spot) = mbarrier::within(cluster, block, offset, bytes)
+        {
+            return mbarrier::report_data(cluster, at.lane(lane), spot, "read");
+        }
         let read = Read { at: At { mask: 1 << lane, ..at }, bytes, count: 0 };
         cluster.unwritten_reads.entry((at.statement, place)).or_insert(read).count += 1;
     }

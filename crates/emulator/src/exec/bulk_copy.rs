@@ -2,7 +2,7 @@
 //! adversary says so, and an mbarrier or the lane's bulk groups tell of it.
 
 use super::access::{Access, Accessed, watched_shared};
-use super::{Action, At, Next};
+use super::{Action, At, Next, remote_store};
 use crate::async_engines::reduce::Reduction;
 use crate::async_engines::tensor::Plan;
 use crate::async_engines::tensor_map::{BYTES as MAP_BYTES, Fault, TensorMap};
@@ -72,6 +72,7 @@ pub fn decode(op: Op, instruction: &Instruction, decoder: &Decoder) -> Result<Ac
             Bulk::Start(Box::new(decode_store(instruction, decoder)?))
         }
         Op::TensorStore | Op::TensorReduce => Bulk::Start(Box::new(decode_store(instruction, decoder)?)),
+        Op::RemoteStore => return remote_store::decode(instruction, decoder),
         Op::TensorLoadColumnsLocal
         | Op::TensorLoadColumns
         | Op::TensorStoreColumns

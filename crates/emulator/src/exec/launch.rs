@@ -1,9 +1,9 @@
-//! `setmaxnreg`: warps hand registers to each other. Nobody counts the registers that a kernel really uses here, but who
-//! asks for more than the block has waits, as on hardware.
+//! `setmaxnreg`: warps hand registers to each other. Who asks for more than the block has waits, as on hardware. How many
+//! registers a kernel really uses the assembler decides; here only those count that it cannot do without.
 
 use super::{Action, At, Next, together};
 use crate::checks;
-use crate::machine::{Cluster, State, Why};
+use crate::machine::{Cluster, Decoder, InUse, State, Why};
 use ptx::forms::Launch;
 use ptx::{Immediate, Instruction, Operand};
 
@@ -12,12 +12,15 @@ use ptx::{Immediate, Instruction, Operand};
 pub struct Resize {
     pub count: u32,
     pub grows: bool,
+    /// The most that is in use until the next change.
+    pub in_use: Option<InUse>,
 }
 
-pub fn decode(op: Launch, instruction: &Instruction) -> Result<Action, Why> {
+pub fn decode(op: Launch, instruction: &Instruction, at: usize, decoder: &Decoder) -> Result<Action, Why> {
     match (op, instruction.operands.first()) {
         (Launch::Registers, Some(Operand::Immediate(Immediate::Integer(count)))) => {
-            Ok(Action::Resize(Resize { count: *count as u32, grows: instruction.has("inc") }))
+            let in_use = decoder.in_use_behind(at);
+            Ok(Action::Resize(Resize { count: *count as u32, grows: instruction.has("inc"), in_use }))
         }
         (Launch::Registers, _) => Err("a count that is not a constant".into()),
         // Time does not pass here, nobody counts events, and no other grid runs.

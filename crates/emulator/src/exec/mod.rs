@@ -25,6 +25,7 @@ mod mbarrier;
 mod movement;
 mod packed;
 mod product;
+mod remote_store;
 mod support;
 mod tensor_map;
 mod warp;
@@ -117,6 +118,7 @@ pub enum Action {
     ClusterBarrier(barrier::ClusterMeeting),
     Phase(Box<mbarrier::Meeting>),
     Bulk(bulk_copy::Bulk),
+    RemoteStore(Box<remote_store::RemoteStore>),
     Wgmma(wgmma::Request),
     Resize(launch::Resize),
     TensorMap(tensor_map::Rewrite),
@@ -140,6 +142,7 @@ impl Action {
             | Action::ClusterBarrier(_)
             | Action::Phase(_)
             | Action::Bulk(_)
+            | Action::RemoteStore(_)
             | Action::Wgmma(_)
             | Action::TensorMap(_) => true,
             Action::Nothing
@@ -215,7 +218,7 @@ pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result
         Op::AsyncCopy(op) => async_copy::decode(op, instruction, decoder).map(Action::Copy),
         Op::Barrier(op) => barrier::decode(op, instruction, decoder),
         Op::Control(op) => control::decode(op, at, instruction, decoder).map(Action::Control),
-        Op::Launch(op) => launch::decode(op, instruction),
+        Op::Launch(op) => launch::decode(op, instruction, at, decoder),
         Op::Mbarrier(op) => mbarrier::decode(op, at, instruction, decoder),
         Op::BulkCopy(op) => bulk_copy::decode(op, instruction, decoder),
         Op::TensorMap(op) => tensor_map::decode(op, instruction, decoder),
@@ -252,6 +255,7 @@ pub fn execute(cluster: &mut Cluster, at: At, action: &Action) -> Next {
         Action::Resize(resize) => launch::execute(cluster, at, *resize),
         Action::Wgmma(request) => wgmma::execute(cluster, at, request),
         Action::Bulk(bulk) => bulk_copy::execute(cluster, at, bulk),
+        Action::RemoteStore(store) => remote_store::execute(cluster, at, store),
         Action::TensorMap(rewrite) => tensor_map::execute(cluster, at, rewrite),
         Action::Control(jump) => control::execute(cluster, at, jump),
     }

@@ -16,13 +16,15 @@ impl Cluster<'_, '_> {
         if let Some(old) = self.mbarriers.get(&spot).copied().filter(|old| !old.is_fresh()) {
             checks::mbarrier::report_second_init(self, by, spot, &old);
         }
-        self.mark_written(Accessed::Shared { block: spot.0, offset: spot.1 }, 8);
+        checks::mbarrier::report_written(self, spot);
+        self.blocks[spot.0].shared.bytes.mark_unwritten(spot.1, checks::mbarrier::BYTES);
         self.detector.mbarrier_init(by.0.lane(by.1).lanes(), watched_shared(spot.0, spot.1));
         self.mbarriers.insert(spot, Mbarrier::new(count));
     }
 
     /// `mbarrier.inval` by a lane.
     pub fn end_phases(&mut self, by: (At, usize), spot: Spot) {
+        checks::mbarrier::report_written(self, spot);
         match self.mbarriers.remove(&spot) {
             Some(old) => {
                 self.findings.open_phases += u64::from(old.is_midway());

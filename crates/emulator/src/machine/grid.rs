@@ -278,6 +278,7 @@ impl Grid<'_> {
         let suspects = checks::report_faults(&mut cluster);
         if !cluster.stopped {
             checks::async_leak::report(&mut cluster);
+            checks::mbarrier::report_all_written(&mut cluster);
             checks::redundant_sync::end(&mut cluster);
             checks::cluster_lifetime::report(&mut cluster);
             checks::registers::report_strays(&mut cluster);

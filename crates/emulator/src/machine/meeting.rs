@@ -16,6 +16,8 @@ pub struct Barrier {
     pub expected: Option<u32>,
     /// Who came first, and with which count.
     pub opened: Option<(At, Option<u32>)>,
+    /// The count of those who met before.
+    pub before: Option<u32>,
     /// The lanes that have come, by warp of the block; empty if none have.
     arrived: Vec<u32>,
     pub waiting: Vec<Lanes>,
@@ -50,6 +52,7 @@ impl Barrier {
 
     /// Nobody has come; the room that was needed stays.
     fn clear(&mut self) {
+        self.before = self.opened.and_then(|(_, count)| count);
         (self.expected, self.opened) = (None, None);
         self.arrived.clear();
         self.waiting.clear();
@@ -70,6 +73,11 @@ fn watched(rank: usize, id: u32) -> u32 {
 }
 
 impl Cluster<'_, '_> {
+    /// The number under which the detector knows barrier `id` of a warp's block.
+    pub fn watched_barrier(&self, warp: usize, id: u32) -> u32 {
+        watched(self.rank(warp), id)
+    }
+
     /// Lanes come to barrier `id` of their block.
     pub fn meet(&mut self, at: At, id: u32, threads: Option<u32>, waits: bool) -> Next {
         let (who, rank) = (Lanes { warp: at.warp as u32, mask: at.mask }, self.rank(at.warp));

@@ -4,6 +4,7 @@ use super::call::{self, CallSite, Passed, Slot, Unit};
 use super::definite::{self, Watched};
 use super::flow::Flow;
 use super::fragments::{self, Touched};
+use super::in_use::{self, InUse};
 use super::isolation::is_isolated;
 use super::liveness::is_read_after;
 use super::register_pool;
@@ -207,6 +208,12 @@ impl Decoder<'_> {
         })?;
         let guard = instruction.guard.map(|guard| ptx::Guard { register: self.register(guard.register), ..guard });
         Ok(Step::new(guard, action))
+    }
+
+    /// What is in use behind the `setmaxnreg` at a statement.
+    pub fn in_use_behind(&self, at: usize) -> Option<InUse> {
+        let in_use = in_use::behind(self.function, &self.flow, at)?;
+        Some(InUse { statement: in_use.statement + self.unit.base, ..in_use })
     }
 
     /// The operand's registers or constants, one for each element of a vector.

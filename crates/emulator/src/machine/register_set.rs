@@ -19,6 +19,27 @@ impl RegisterSet {
         self.0[word] |= 1 << bit;
     }
 
+    pub fn remove(&mut self, register: RegisterId) {
+        let (word, bit) = place(register);
+        self.0.get_mut(word).into_iter().for_each(|word| *word &= !(1 << bit));
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = RegisterId> {
+        let all = (0..).zip(&self.0);
+        all.flat_map(|(index, word)| bits(*word).map(move |bit| RegisterId(index * 64 + bit)))
+    }
+
+    /// Takes what the other has; true if that is more.
+    pub fn join(&mut self, other: &RegisterSet) -> bool {
+        self.0.resize(self.0.len().max(other.0.len()), 0);
+        let mut more = false;
+        for (word, new) in self.0.iter_mut().zip(&other.0) {
+            more |= new & !*word != 0;
+            *word |= new;
+        }
+        more
+    }
+
     /// Keeps what both have; true if that is less.
     pub fn meet(&mut self, other: &RegisterSet) -> bool {
         let mut less = false;
@@ -36,6 +57,13 @@ impl RegisterSet {
         let (index, word) = words.enumerate().find(|(_, word)| *word != 0)?;
         Some(RegisterId(index as u32 * 64 + word.trailing_zeros()))
     }
+}
+
+fn bits(mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros();
+        (word != 0).then(|| word &= word - 1).map(|()| bit)
+    })
 }
 
 fn place(register: RegisterId) -> (usize, u32) {
@@ -64,6 +92,14 @@ mod tests {
         assert!(both.meet(&set(&[1, 70])));
         assert!(both.has(RegisterId(70)) && !both.has(RegisterId(200)));
         assert!(!both.meet(&set(&[1, 70, 300])));
+    }
+
+    #[test]
+    fn sets_join_and_give_up() {
+        let mut all = set(&[1, 70]);
+        assert!(all.join(&set(&[1, 200])) && !all.join(&set(&[200])));
+        all.remove(RegisterId(70));
+        assert_eq!(all.iter().collect::<Vec<_>>(), [RegisterId(1), RegisterId(200)]);
     }
 
     #[test]

@@ -80,6 +80,11 @@ impl Bytes {
         self.written.mark(offset, bytes);
     }
 
+    /// As if nobody had ever written them.
+    pub fn mark_unwritten(&mut self, offset: usize, bytes: usize) {
+        self.written.unmark(offset, bytes);
+    }
+
     /// Are all bytes of a range written?
     pub fn is_written(&self, offset: usize, bytes: usize) -> bool {
         self.written.covers(offset, bytes)

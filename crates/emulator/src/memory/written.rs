@@ -42,6 +42,13 @@ impl Written {
         pieces(offset, bytes).for_each(|(word, mask)| self.bits[word] |= mask);
     }
 
+    /// As if nobody had ever written them.
+    pub fn unmark(&mut self, offset: usize, bytes: usize) {
+        if !self.all {
+            pieces(offset, bytes).for_each(|(word, mask)| self.bits[word] &= !mask);
+        }
+    }
+
     /// What others wrote is written, too.
     pub fn unite(&mut self, other: &Written) {
         self.all |= other.all;

@@ -3,10 +3,10 @@
 //! Stages 0 and 256; full mbarriers at 0x4000 and 0x4008, empty ones at 0x4010 and 0x4018. Warp 0 produces, warp 1
 //! consumes.
 
-use super::Event;
 use super::litmus::{Program, cluster, cta, rows};
 use super::machine::*;
-use crate::{Agent, Batch, Class, Fault, Kind, Lanes, Published, Site, Space};
+use super::{ALL, Event};
+use crate::{Agent, Batch, Class, Fault, Kind, Lanes, Published, Site, Space, Unfinished, Waitable};
 
 const FULL: u64 = 0x4000;
 const NEXT: u64 = 0x4008;
@@ -140,7 +140,12 @@ fn copies_may_be_told_by_an_mbarrier() {
         let written = cta(2).init(FULL, if right { 64 } else { 32 }).write(0, 1024).copy(0, 0).copy_signal(0, FULL);
         read(written.when(right, |p| p.signal_as(whole(0), FULL, RELEASE)).pass(1, FULL, 0)).read(1, 1024)
     });
-    assert_eq!(copied().copy_signal(0, FULL).detector().unfinished_copies(), []);
+    let told = || copied().copy_signal(0, FULL);
+    assert_eq!(told().detector().unfinished_copies(), []);
+    let by = Waitable::Phase { barrier: FULL, phase: 0 };
+    assert_eq!(told().detector().unfinished_loads(), [Unfinished { warp: 0, mask: ALL, site: Site(0), by }]);
+    assert_eq!(told().pass(1, FULL, 0).detector().unfinished_loads(), []);
+    assert_eq!(told().then(Event::WaitAll(whole(0))).detector().unfinished_loads(), []);
     let stored =
         || cluster(2, 1).then(Event::RemoteStore { at: one(0), barrier: in_block(1, FULL), to: stage(1 << 32) });
     twins("a remote store", Missing::Order, |right| {

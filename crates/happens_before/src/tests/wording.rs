@@ -1,6 +1,7 @@
 //! What a fault tells: the two accesses, the state of a copy, and the release that did not reach the second party.
 
 use super::litmus::{Program, cta, rows};
+use super::machine::whole;
 use super::{ALL, Event};
 use crate::{
     Agent, Batch, Class, Fault, Kind, Lanes, Means, Published, Reach, Release, Site, Space, Unfinished, Waitable,
@@ -147,4 +148,24 @@ fn copies_left_at_exit_are_listed() {
         [unfinished(ALL, 0, true), unfinished(2, 2, true), unfinished(1, 2, false)]
     );
     assert_eq!(left(copied().then(Event::WaitAll(Lanes { warp: 0, mask: ALL }))), []);
+}
+
+/// Whoever comes to a barrier without knowing that the meeting before is over might have joined that.
+#[test]
+fn a_stranger_at_a_barrier_is_named() {
+    let met = || cta(4).arrive(0, 5).arrive(1, 5).complete(5, &[0, 1]);
+    let stranger = |p: Program, warp: u32| p.detector().stranger_at_barrier(whole(warp), Site(9), 5);
+    assert_eq!(stranger(met(), 2), Some((whole(0), Site(0))));
+    assert_eq!(stranger(met(), 1), None);
+    assert_eq!(stranger(met().barrier(), 2), None);
+    assert_eq!(stranger(cta(4).arrive(0, 5).arrive(1, 5), 2), None);
+}
+
+#[test]
+fn the_writer_of_bytes_is_remembered() {
+    let written = || cta(2).write(0, 0).barrier().read(1, 0).word(1, Kind::Write, Space::Shared, 64);
+    let writer = |bytes: std::ops::Range<u64>| written().detector().writer(&bytes);
+    assert_eq!(writer(64..68), Some((lane(1, 0), Site(written().sites - 1))));
+    assert_eq!(writer(8..12), Some((lane(0, 2), Site(0))));
+    assert_eq!(writer(4096..4104), None);
 }

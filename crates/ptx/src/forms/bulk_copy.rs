@@ -1,4 +1,5 @@
-//! Copies of whole tiles by the copy engine. PTX ISA, "cp.async.bulk", "cp.async.bulk.tensor", "cp.reduce.async.bulk".
+//! Copies of whole tiles by the copy engine. PTX ISA, "cp.async.bulk", "cp.async.bulk.tensor", "cp.reduce.async.bulk";
+//! and stores that an mbarrier tells of, "st.async".
 
 #[rustfmt::skip] // One row per line.
 super::forms! { BulkCopy:
@@ -6,6 +7,7 @@ super::forms! { BulkCopy:
     LoadLocal              "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes{.L2::cache_hint}"                                                                 "[d@shared], [a@global], n:u32(*16), [m@shared], p:u64?L2::cache_hint"                            "8.6" sm_90 Starts;
     Load                   "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.L2::cache_hint}"                                        "[d@shared], [a@global], n:u32(*16), [m@shared], k:u16?multicast::cluster, p:u64?L2::cache_hint"  "8.0" sm_90 Starts;
     Share                  "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"                                                                         "[d@shared], [a@shared], n:u32(*16), [m@shared]"                                                  "8.0" sm_90 Starts;
+    RemoteStore            "st.async{.weak}.shared::cluster.mbarrier::complete_tx::bytes{.v2|.v4}(.b32|.b64|.u32|.u64|.s32|.s64|.f32|.f64)"                                 "[d@shared], b:T[V], [m@shared]"                                                                  "8.1" sm_90 Starts;
     Store                  "cp.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}"                                                                                   "[d@global], [a@shared], n:u32(*16), p:u64?L2::cache_hint"                                        "8.0" sm_90 Starts;
     Prefetch               "cp.async.bulk.prefetch.L2.global{.L2::cache_hint}"                                                                                              "[a@global], n:u32(*16), p:u64?L2::cache_hint"                                                    "8.0" sm_90 Starts;
     Reduce                 "cp.reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.add(.u32|.s32|.u64|.f32|.f64)"                                              "[d@global], [a@shared], n:u32(*16), p:u64?L2::cache_hint"                                        "8.0" sm_90 Starts;
