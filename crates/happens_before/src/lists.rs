@@ -22,11 +22,19 @@ pub struct Hit {
 }
 
 /// All that is known of some words.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Lists {
     pool: Pool<Vec<Item>>,
     /// How often somebody raced for the word of each; zero beyond the end, for most are never raced for.
     clashes: Vec<u32>,
+    /// After so many clashes a word is quiet.
+    pub patience: u32,
+}
+
+impl Default for Lists {
+    fn default() -> Lists {
+        Lists { pool: Pool::default(), clashes: Vec::new(), patience: MOST_CLASHES }
+    }
 }
 
 impl Lists {
@@ -57,10 +65,10 @@ impl Lists {
     pub fn add(&mut self, index: u32, actor: &Actor, address: u64, new: Item, hits: &mut Vec<Hit>) -> bool {
         let (items, before) = (&mut self.pool.all[index as usize], hits.len());
         let clashes = self.clashes.get(index as usize).copied().unwrap_or_default();
-        if clashes < MOST_CLASHES {
+        if clashes < self.patience {
             add(items, actor, address, new, hits);
             let found = hits.len() - before;
-            self.count_clashes(index, clashes + found as u32);
+            self.count_clashes(index, clashes.saturating_add(found as u32));
             return found == 0;
         }
         let follows = renew(items, actor, new);

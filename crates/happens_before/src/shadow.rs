@@ -24,7 +24,7 @@ pub struct Shadow {
     cells: Vec<Cell>,
     words: Pool<[Cell; 4]>,
     readers: Pool<Vec<Mark>>,
-    lists: Lists,
+    pub lists: Lists,
     /// What the last instruction found.
     pub hits: Vec<Hit>,
     /// Accesses so far that did not follow all before them, also where that was not worth a hit.
