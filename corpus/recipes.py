@@ -105,7 +105,7 @@ class Drawn:
 
 # Modules: one file for targets whose texts differ in the `.target` line alone, gzip for long ones and for repetitions.
 
-LONG = 90_000
+LONG = 25_000
 HOPPER = 'hop_'
 
 

@@ -111,6 +111,8 @@ pub enum Reach {
     FirstAbsent,
     /// The release came after the second access ran.
     TooLate,
+    /// It heard of the release, which is relaxed or of too narrow a scope.
+    Loose,
 }
 
 /// The first release, by the lane of the first access, at or after that access; for a copy that was waited for, at or

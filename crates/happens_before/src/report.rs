@@ -121,7 +121,11 @@ impl Detector {
         if let Some(pair) = pair {
             self.awaited.push(Awaited { fault: next, batch: pair.batch, second: self.warps[warp as usize].time });
         }
-        let published = since.map_or_else(|unknown| unknown, |since| self.carrier(&first, since, &second));
+        let published = match since {
+            Ok(since) if class == Class::Reach => self.loose_carrier(&first, since, &second),
+            Ok(since) => self.carrier(&first, since, &second),
+            Err(unknown) => unknown,
+        };
         if published == Published::Never {
             self.unpublished.push(next);
         }
@@ -273,14 +277,20 @@ impl Detector {
             (true, true) => Reach::ArrivedOnly,
             (false, _) => Reach::FirstAbsent,
         };
-        let means = match release.meeting {
-            Meeting::Barrier { id, .. } => Means::Barrier { id },
-            Meeting::Warp => Means::WarpSync { mask: release.mask },
-            Meeting::Fence => Means::Fence,
-            Meeting::Cluster { .. } => Means::Cluster,
-            Meeting::Mbarrier { barrier, phase } => Means::Mbarrier { barrier, phase },
+        Published::By(release.told(reach))
+    }
+
+    /// The last release of which the second party heard, though not in a way that orders.
+    fn loose_carrier(&self, first: &Party, since: u32, second: &Party) -> Published {
+        let warp = &self.warps[first.warp as usize];
+        let Some(group) = self.warps[second.warp as usize].group(second.lane) else { return Published::Forgotten };
+        let heard = |release: &&Released| {
+            let unknown = group.view.seen.unknown(warp.lanes_row(), release.time, 1 << first.lane);
+            group.view.loose.unknown(warp.lanes_row(), release.time, unknown) == 0
         };
-        Published::By(Release { site: release.site, means, reach })
+        let after = warp.releases.iter().rev().take_while(|release| release.time >= since);
+        let found = after.into_iter().find(heard);
+        found.map_or(Published::Forgotten, |release| Published::By(release.told(Reach::Loose)))
     }
 
     /// Did the party take part in a release of this warp, or in the same barrier generation?

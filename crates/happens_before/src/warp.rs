@@ -7,6 +7,7 @@ use super::Site;
 use super::abroad::Origin;
 use super::clock::Row;
 use super::copies::{Copies, Waited};
+use super::fault::{Means, Reach, Release};
 use super::scope::{Offer, Scope, Seat};
 use super::view::{COPIES, Own, ROWS, STORE_READS, STORE_WRITES, View};
 use super::words::Place;
@@ -56,6 +57,20 @@ pub struct Released {
     pub site: Site,
     pub mask: u32,
     pub meeting: Meeting,
+}
+
+impl Released {
+    /// As faults tell of it.
+    pub fn told(&self, reach: Reach) -> Release {
+        let means = match self.meeting {
+            Meeting::Barrier { id, .. } => Means::Barrier { id },
+            Meeting::Warp => Means::WarpSync { mask: self.mask },
+            Meeting::Fence => Means::Fence,
+            Meeting::Cluster { .. } => Means::Cluster,
+            Meeting::Mbarrier { barrier, phase } => Means::Mbarrier { barrier, phase },
+        };
+        Release { site: self.site, means, reach }
+    }
 }
 
 /// A warp's part in a group of its warpgroup's products.

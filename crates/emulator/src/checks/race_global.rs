@@ -134,6 +134,9 @@ fn help(crossing: &Crossing) -> &'static str {
             "emit `cp.async.bulk.wait_group 0` and `fence.acq_rel.gpu` before the flag is raised"
         }
         Told::Never => "emit `fence.acq_rel.gpu` between what must come first and the atomic or flag that tells of it",
+        Told::Missed(NearMiss { scope: Some(Scope::Cta | Scope::Cluster), .. }) => {
+            "release with `.gpu` scope: `st.release.gpu`, or `fence.acq_rel.gpu` before the flag is written"
+        }
         Told::At { .. } | Told::Missed(_) => {
             "acquire with `.gpu` scope: `ld.acquire.gpu`, or `fence.acq_rel.gpu` behind the read of the flag"
         }

@@ -16,7 +16,7 @@
 use super::{Check, missing_wait, order, words};
 use crate::finding::Report;
 use crate::machine::Cluster;
-use happens_before::{Agent, Batch, Fault, Means, Party, Published, Reach, Release};
+use happens_before::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release};
 
 pub const CHECK: Check = Check::error("race-shared", include_str!("race_shared.rs"));
 
@@ -29,11 +29,11 @@ fn message(cluster: &Cluster, fault: &Fault) -> String {
     let place = order::place(cluster, fault);
     if let Some((copy, other)) = order::unseen_copy(fault) {
         let actor = match other.agent {
-            Agent::Thread => format!("warp {}", other.warp),
-            _ => format!("a copy by warp {}", other.warp),
+            Agent::Thread => warp(cluster, other),
+            _ => format!("a copy by {}", warp(cluster, other)),
         };
         let means = if matches!(copy.agent, Agent::Load { .. }) { "mbarrier" } else { "barrier" };
-        let beside = order::beside_a_copy(fault, copy, &format!("warp {}", copy.warp), means);
+        let beside = order::beside_a_copy(fault, copy, &warp(cluster, copy), means);
         return format!("{actor} {} {place} {beside}", order::verb(other));
     }
     let [first, second] = order::sides(fault);
@@ -41,17 +41,32 @@ fn message(cluster: &Cluster, fault: &Fault) -> String {
         let (copy, other) = (&fault.first, &fault.second);
         let way = if copy.write { "into" } else { "from" };
         let them = words::them(fault.bytes.into());
-        let what = format!("warp {} {} {place}", other.warp, order::verb(other));
-        return format!(
-            "{what} without a barrier after warp {} waited at line {wait} for its copy {way} {them}",
-            copy.warp
-        );
+        let what = format!("{} {} {place}", warp(cluster, other), order::verb(other));
+        let who = warp(cluster, copy);
+        return format!("{what} without a barrier after {who} waited at line {wait} for its copy {way} {them}");
     }
+    let without = match fault.class {
+        Class::Reach => ", and what should order them does not reach",
+        _ => " without a barrier between them",
+    };
     if first.write && second.write {
-        return format!("warps {} and {} both write {place} without a barrier between them", first.warp, second.warp);
+        return format!("{} both write {place}{without}", both(cluster, fault));
     }
     let (one, two) = (order::verb(first), order::verb(second));
-    format!("warp {} {one} and warp {} {two} {place} without a barrier between them", first.warp, second.warp)
+    format!("{} {one} and {} {two} {place}{without}", warp(cluster, first), warp(cluster, second))
+}
+
+/// `warp 3`; in a cluster `warp 3 of block 1`.
+fn warp(cluster: &Cluster, party: &Party) -> String {
+    let warp = party.warp as usize;
+    match cluster.blocks.len() {
+        1 => format!("warp {warp}"),
+        _ => format!("warp {} of block {}", cluster.warp_in_block(warp), cluster.rank(warp)),
+    }
+}
+
+fn in_two_blocks(cluster: &Cluster, fault: &Fault) -> bool {
+    cluster.rank(fault.first.warp as usize) != cluster.rank(fault.second.warp as usize)
 }
 
 /// The line of the wait that covers the copy, if the first party is a copy that was waited for.
@@ -67,10 +82,13 @@ fn missing(cluster: &Cluster, fault: &Fault) -> String {
     if let Some((copy, other)) = order::unseen_copy(fault) {
         return match copy.agent {
             Agent::Load { phase, .. } => {
-                let arrival = format!("an arrival of warp {} after it, for which warp {} waits", other.warp, copy.warp);
+                let (one, two) = (warp(cluster, other), warp(cluster, copy));
+                let arrival = format!("an arrival of {one} after it, for which {two} waits");
                 format!("a wait for phase {phase} before the access, or {arrival} before it starts the copy")
             }
-            _ => format!("a barrier at which {} wait between the access and the start of the copy", both(fault)),
+            _ => {
+                format!("a barrier at which {} wait between the access and the start of the copy", both(cluster, fault))
+            }
         };
     }
     let [first, second] = order::sides(fault).map(|party| cluster.findings.line(party.site.0));
@@ -78,39 +96,46 @@ fn missing(cluster: &Cluster, fault: &Fault) -> String {
         (Published::By(release), _) => carried(cluster, fault, &release),
         (_, Some(wait)) => format!("a barrier: nothing after the wait at line {wait} releases the copy"),
         _ if fault.first.site < fault.second.site => {
-            format!("a barrier: nothing after line {first} releases what warp {} did there", fault.first.warp)
+            format!("a barrier: nothing after line {first} releases what {} did there", warp(cluster, &fault.first))
         }
-        _ => format!("a barrier at which {} wait between line {first} and line {second}", both(fault)),
+        _ => format!("a barrier at which {} wait between line {first} and line {second}", both(cluster, fault)),
     }
 }
 
-fn both(fault: &Fault) -> String {
-    let mut numbers = [fault.first.warp as usize, fault.second.warp as usize];
-    numbers.sort_unstable();
-    words::warps(&numbers)
+fn both(cluster: &Cluster, fault: &Fault) -> String {
+    let mut sides = [&fault.first, &fault.second];
+    sides.sort_by_key(|party| party.warp);
+    match cluster.blocks.len() {
+        1 => words::warps(&sides.map(|party| party.warp as usize)),
+        _ => sides.map(|party| warp(cluster, party)).join(" and "),
+    }
 }
 
 /// Why the release that carries the first access did not reach the second.
 fn carried(cluster: &Cluster, fault: &Fault, release: &Release) -> String {
-    let (first, second) = (fault.first.warp, fault.second.warp);
+    let [first, second] = [&fault.first, &fault.second].map(|party| warp(cluster, party));
     let what = format!("`{}` at line {}", cluster.findings.text(release.site.0), cluster.findings.line(release.site.0));
     if let Some((why, _)) = unheard(cluster, release) {
-        return format!("a wait for the mbarrier at which {what} releases what warp {first} did: {why}");
+        return format!("a wait for the mbarrier at which {what} releases what {first} did: {why}");
     }
     match release.reach {
+        Reach::NotJoined if release.means == Means::Fence => {
+            format!("an acquire: {what} releases what {first} did, and {second} does not take it")
+        }
         Reach::NotJoined => {
-            format!("a barrier for both: {what} releases what warp {first} did, and warp {second} had not joined it")
+            format!("a barrier for both: {what} releases what {first} did, and {second} had not joined it")
         }
         Reach::ArrivedOnly => {
-            format!(
-                "a barrier that warp {second} waits at: it only arrives where {what} releases what warp {first} did"
-            )
+            format!("a barrier that {second} waits at: it only arrives where {what} releases what {first} did")
         }
         Reach::FirstAbsent => {
-            format!("a barrier for both: lane {} of warp {first} does not take part in {what}", fault.first.lane)
+            format!("a barrier for both: lane {} of {first} does not take part in {what}", fault.first.lane)
+        }
+        Reach::Loose => {
+            format!("an order: {second} hears of {what}, but one side is relaxed, or its scope does not include both")
         }
         Reach::TooLate => {
-            format!("a barrier in time: {what} releases what warp {first} did, too late for warp {second}")
+            format!("a barrier in time: {what} releases what {first} did, too late for {second}")
         }
     }
 }
@@ -123,11 +148,33 @@ fn unheard(cluster: &Cluster, release: &Release) -> Option<(String, String)> {
     }
 }
 
+/// Where a barrier of the block is not what is wanted.
+fn apart(cluster: &Cluster, fault: &Fault) -> Option<&'static str> {
+    let threads = [&fault.first, &fault.second].into_iter().all(|party| party.agent == Agent::Thread);
+    let flag = matches!(fault.published, Published::By(Release { means: Means::Fence, reach: Reach::NotJoined, .. }));
+    if fault.class == Class::Reach {
+        Some("release and acquire with a scope that includes both, and not `.relaxed`")
+    } else if in_two_blocks(cluster, fault) && threads {
+        Some(
+            "let all threads of the cluster execute `barrier.cluster.arrive` and `barrier.cluster.wait` between (1) and (2)",
+        )
+    } else if fault.first.site == fault.second.site && fault.first.write && fault.second.write && threads {
+        Some("let one warp write, or give each warp bytes of its own")
+    } else if flag {
+        Some("read the flag with `ld.acquire.cta`, or emit `fence.acq_rel.cta` behind the read, in the threads of (2)")
+    } else {
+        None
+    }
+}
+
 fn help(cluster: &Cluster, fault: &Fault) -> String {
     if let Published::By(release) = fault.published
         && let Some((_, help)) = unheard(cluster, &release)
     {
         return help;
+    }
+    if let Some(help) = apart(cluster, fault) {
+        return help.into();
     }
     let [first, second] = order::sides(fault).map(|party| party.site.0);
     let between = cluster.findings.barrier_between(first, second);
@@ -149,6 +196,6 @@ fn help(cluster: &Cluster, fault: &Fault) -> String {
         }
         _ if between => "let both warps wait at one and the same barrier between (1) and (2)".into(),
         _ if copies_first => "emit `bar.sync 0` in every warp after the wait for the copy (1) and before (2)".into(),
-        _ => "emit `bar.sync 0` in every warp between (1) and (2)".into(),
+        _ => "emit `bar.sync 0` between (1) and (2), where every warp of the block passes".into(),
     }
 }

@@ -36,7 +36,14 @@ pub fn report(cluster: &Cluster, fault: &Fault) -> Report {
     if first.site == second.site {
         return report.help("let one lane write, or give each lane bytes of its own");
     }
-    report
-        .missing(format!("`bar.warp.sync` with a mask that contains {lanes:#x} between (1) and (2)"))
-        .help("emit `bar.warp.sync 0xffffffff` between (1) and (2); shuffles and votes do not order memory")
+    let [one, two] = [first, second].map(|party| party.site.0);
+    // What the text has in the other order happened in two turns of a loop.
+    let turns = (fault.first.site > fault.second.site).then(|| cluster.findings.loop_around(one, two)).flatten();
+    let between = match turns {
+        Some(back) => format!("after (2), before line {} goes back to (1)", cluster.findings.line(back)),
+        None => "between (1) and (2)".into(),
+    };
+    report.missing(format!("`bar.warp.sync` with a mask that contains {lanes:#x} {between}")).help(format!(
+        "emit `bar.warp.sync 0xffffffff` {between}, where all lanes pass; shuffles and votes do not order memory"
+    ))
 }

@@ -2,7 +2,7 @@
 
 use super::ENOUGH;
 use super::special::{Special, single};
-use ptx::forms::{Constants, Effect, Field, Form, TypeSpec};
+use ptx::forms::{BulkCopy, Constants, Effect, Field, Form, TypeSpec};
 use ptx::{Op, Type};
 
 /// Distinct operand sets that a form needs: [`ENOUGH`], or as many as there are. A form that reads no register and no
@@ -33,7 +33,7 @@ pub fn special_types(form: &Form) -> Vec<Type> {
     let read = form.operands.all.iter().filter(|spec| spec.reads);
     let mut types: Vec<Type> = match (form.op, form.effect) {
         // Moves bits, and computes with none.
-        (Op::Movement(_), _) => vec![],
+        (Op::Movement(_) | Op::BulkCopy(BulkCopy::RemoteStore), _) => vec![],
         (_, Effect::Pure) | (Op::Atomic(_), _) => read
             .flat_map(|spec| match spec.field {
                 Field::Value(ty, _) | Field::Address(Some((ty, _))) => of_spec(ty),
