@@ -188,7 +188,7 @@ const ARRIVALS: &str = r#"
 "#;
 
 #[test]
-fn an_mbarrier_that_is_left_midway_is_no_proof() {
+fn an_mbarrier_that_is_left_with_other_arrivals_is_no_proof() {
     let (_folder, path) = written(ARRIVALS);
     let (exit, document) = mutate(&[&path]);
     let counts: Vec<&Value> =
@@ -196,7 +196,7 @@ fn an_mbarrier_that_is_left_midway_is_no_proof() {
     assert_eq!((counts.len(), exit), (2, 1));
     for one in counts {
         assert_eq!(text(one, "verdict"), "missed", "{one}");
-        assert!(text(one, "cause").starts_with("an mbarrier is left in the middle of a phase"), "{one}");
+        assert!(text(one, "cause").starts_with("phases of mbarriers are left with other arrivals"), "{one}");
     }
 }
 

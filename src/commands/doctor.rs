@@ -28,8 +28,10 @@ struct Found {
 }
 
 /// Name and what needs it.
-const TOOLS: [(&str, &str); 2] =
-    [("ptxas", "stages `assemble` and `resources` of `prove`"), ("nvdisasm", "stage `code` of `prove`")];
+const TOOLS: [(&str, &str); 2] = [
+    ("ptxas", "stages `assemble` and `resources` of `prove`, and proofs of `mutate`"),
+    ("nvdisasm", "stage `code` of `prove`"),
+];
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     if let Some(unknown) = arguments.require.iter().find(|name| !TOOLS.iter().any(|(tool, _)| tool == name)) {

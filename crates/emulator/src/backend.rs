@@ -95,7 +95,7 @@ impl Backend for Emulator {
         run.trace = timeline.map(|timeline| timeline.into_trace(loaded.kernel.file(), options.seed));
         device.copy_back(memory);
         run.outputs = memory.changes_since(&before);
-        run.open_phases = findings.open_phases;
+        run.stray_arrivals = findings.stray_arrivals;
         run.findings = merge(findings.into_vec().iter());
         Ok(run)
     }

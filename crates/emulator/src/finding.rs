@@ -90,8 +90,8 @@ pub struct Findings<'a> {
     found: BTreeMap<(usize, Place, Place, &'static str), Finding>,
     /// Of the launch that runs.
     pub costs: Costs,
-    /// Mbarriers that were left in the middle of a phase.
-    pub open_phases: u64,
+    /// Arrivals at mbarriers whose phase did not end.
+    pub stray_arrivals: u64,
 }
 
 impl<'a> Findings<'a> {
@@ -105,20 +105,20 @@ impl<'a> Findings<'a> {
             policy,
             found: BTreeMap::new(),
             costs: Costs::default(),
-            open_phases: 0,
+            stray_arrivals: 0,
         }
     }
 
     /// A place for the findings of a part of the launch.
     pub fn empty(&self) -> Findings<'a> {
         let layout = self.layout.clone();
-        Findings { found: BTreeMap::new(), layout, costs: Costs::default(), open_phases: 0, ..*self }
+        Findings { found: BTreeMap::new(), layout, costs: Costs::default(), stray_arrivals: 0, ..*self }
     }
 
     /// Adds what was found in a part of the launch, as if it had been found here.
     pub fn absorb(&mut self, part: Findings<'a>) {
         self.costs.absorb(part.costs);
-        self.open_phases += part.open_phases;
+        self.stray_arrivals += part.stray_arrivals;
         for (key, finding) in part.found {
             let count = finding.count;
             self.found.entry(key).and_modify(|known| known.count += count).or_insert(finding);

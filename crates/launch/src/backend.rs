@@ -138,8 +138,8 @@ pub struct Run {
     pub shadow: Option<(u64, u64)>,
     /// Instructions that warps executed, all launches together; zero where nobody counts.
     pub instructions: u64,
-    /// Mbarriers of which a phase began and did not end before all threads had exited.
-    pub open_phases: u64,
+    /// Arrivals at mbarriers whose phase did not end before all threads had exited, where an emulator counts them.
+    pub stray_arrivals: u64,
     /// The timeline, where one was asked for and the backend draws one.
     pub trace: Option<Trace>,
 }

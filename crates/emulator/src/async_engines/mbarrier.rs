@@ -48,9 +48,9 @@ impl Mbarrier {
         self.phase == 0 && self.pending == self.expected && self.bytes == 0
     }
 
-    /// Some of what the open phase needs has come, and not all.
-    pub fn is_midway(&self) -> bool {
-        self.pending != self.expected || self.bytes != 0
+    /// Arrivals that the open phase has got; bytes that are announced and missing count as one.
+    pub fn arrived(&self) -> u64 {
+        u64::from(self.expected.abs_diff(self.pending)) + u64::from(self.bytes != 0)
     }
 
     pub fn pending(&self) -> u32 {

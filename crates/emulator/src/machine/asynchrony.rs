@@ -27,7 +27,7 @@ impl Cluster<'_, '_> {
         checks::mbarrier::report_written(self, spot);
         match self.mbarriers.remove(&spot) {
             Some(old) => {
-                self.findings.open_phases += u64::from(old.is_midway());
+                self.findings.stray_arrivals += old.arrived();
                 self.detector.mbarrier_invalidate(watched_shared(spot.0, spot.1));
             }
             None => checks::mbarrier::report_no_barrier(self, by, spot),

@@ -408,10 +408,10 @@ impl Cluster<'_, '_> {
         }
     }
 
-    /// Mbarriers of which a phase began and did not end before all threads exited.
-    pub fn open_phases(&self) -> u64 {
+    /// Arrivals at mbarriers whose phase did not end before all threads exited.
+    pub fn stray_arrivals(&self) -> u64 {
         let over = self.warps.iter().all(|warp| warp.live == 0);
-        self.mbarriers.values().filter(|barrier| over && barrier.is_midway()).count() as u64
+        self.mbarriers.values().filter(|_| over).map(Mbarrier::arrived).sum()
     }
 
     /// Where a fragment of this warp stands, for reports.

@@ -284,7 +284,7 @@ impl Grid<'_> {
             checks::registers::report_strays(&mut cluster);
         }
         cluster.land_all();
-        cluster.findings.open_phases += cluster.open_phases();
+        cluster.findings.stray_arrivals += cluster.stray_arrivals();
         cluster.trace_end();
         let indices = cluster.blocks.iter().map(|block| block.index).collect();
         let trace = cluster.trace.map(|trace| (trace, indices));

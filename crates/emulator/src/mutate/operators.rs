@@ -79,6 +79,32 @@ impl Operator {
         self.deletes() || matches!(self, Operator::RelaxAcquire | Operator::RelaxRelease)
     }
 
+    /// Is one of them what the other waits for, or listens to? Where one half of an edge is silent, the other says nothing.
+    pub fn is_other_half(self, other: Operator) -> bool {
+        use Operator::*;
+        let tells = |one| {
+            matches!(
+                one,
+                DeleteArrive
+                    | DeleteCommit
+                    | DeleteExpect
+                    | RelaxRelease
+                    | ExpectMore
+                    | ExpectLess
+                    | CountMore
+                    | CountLess
+            )
+        };
+        let hears = |one| matches!(one, DeleteWait | FewerWaits | ReadsOnly | RelaxAcquire | FlipParity);
+        tells(self) && hears(other) || hears(self) && tells(other)
+    }
+
+    /// It changes how many arrivals or bytes a phase of an mbarrier gets or needs.
+    pub fn miscounts(self) -> bool {
+        use Operator::*;
+        matches!(self, DeleteArrive | DeleteExpect | ExpectMore | ExpectLess | CountMore | CountLess)
+    }
+
     /// Whatever it does to the instruction, the same threads wait for each other.
     pub fn keeps_course(self) -> bool {
         use Operator::*;

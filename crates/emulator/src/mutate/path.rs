@@ -39,7 +39,11 @@ impl Trial<'_> {
             }
         }
         let sites: Vec<Site> = others.iter().map(|other| other.site()).collect();
-        for count in (1..).map(|power| 1 << power).take_while(|count| *count < sites.len()).chain([sites.len()]) {
+        let alike = others.iter().take_while(|other| !mutant.operator.is_other_half(other.operator)).count();
+        let mut counts: Vec<usize> = (1..).map(|power| 1 << power).take_while(|count| *count < sites.len()).collect();
+        counts.extend([alike, sites.len()]);
+        counts.sort_unstable();
+        for count in counts {
             if let Some((first, second)) = self.shared(mutant, &sites[..count])? {
                 return Ok(Proof::Paths { first, second });
             }
@@ -48,13 +52,14 @@ impl Trial<'_> {
     }
 
     /// The other synchronisations of the mutant's function, one for each statement: likely ones first, which are of the
-    /// same kind, and near.
+    /// same kind, and near; the other halves of its own edges last.
     fn others(&self, mutant: &Mutant) -> Vec<Mutant> {
         let mut others = mutants(self.kernel, self.resolved());
         let mut seen = BTreeSet::from([mutant.site()]);
         others.retain(|one| one.function == mutant.function && one.operator.silences() && seen.insert(one.site()));
         let distance = |one: &Mutant| one.statement.abs_diff(mutant.statement);
-        others.sort_by_key(|one| (one.operator != mutant.operator, distance(one)));
+        let other_half = |one: &Mutant| mutant.operator.is_other_half(one.operator);
+        others.sort_by_key(|one| (other_half(one), one.operator != mutant.operator, distance(one)));
         others
     }
 

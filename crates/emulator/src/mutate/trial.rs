@@ -33,8 +33,9 @@ pub struct Trial<'k> {
     /// What the kernel is blamed for without any mutation.
     known: BTreeMap<Identity, Finding>,
     results: Option<Results>,
-    /// Mbarriers that the kernel leaves in the middle of a phase, in a glance and in a whole launch.
-    open_phases: [u64; 2],
+    /// Arrivals of the kernel at mbarriers whose phase does not end, of a glance and of a whole launch; none if that depends
+    /// on the schedule.
+    strays: [Option<u64>; 2],
     /// Several clusters that can tell each other something.
     communicating: bool,
     /// What was found in the kernel where some synchronisations order nothing, so that nobody asks twice.
@@ -52,9 +53,9 @@ enum Extent {
 /// What a mutant's runs showed.
 enum Tried {
     Caught(Catch),
-    /// Nothing; but were more mbarriers left in the middle of a phase than the kernel leaves?
+    /// Nothing; but are mbarriers left with other arrivals in an open phase than the kernel leaves there?
     Silent {
-        midway: bool,
+        strays: bool,
     },
 }
 
@@ -75,7 +76,7 @@ impl<'k> Trial<'k> {
             budgets,
             known,
             results,
-            open_phases: [0; 2],
+            strays: [None; 2],
             communicating,
             experiments,
         };
@@ -111,8 +112,10 @@ impl<'k> Trial<'k> {
             let longest = runs.iter().map(|(run, _)| run.instructions).max().unwrap_or_default();
             (longest * PATIENCE).clamp(LEAST_BUDGET, Options::default().instruction_budget)
         });
-        self.open_phases =
-            [&glances, &wholes].map(|runs| runs.iter().map(|(run, _)| run.open_phases).max().unwrap_or_default());
+        self.strays = [&glances, &wholes].map(|runs| {
+            let first = runs.first()?.0.stray_arrivals;
+            runs.iter().all(|(run, _)| run.stray_arrivals == first).then_some(first)
+        });
         let left = wholes.into_iter().map(|(_, memory)| memory).collect();
         self.results = Results::new(self.kernel, &self.resolved, left);
         Ok(())
@@ -152,16 +155,16 @@ impl<'k> Trial<'k> {
 
     /// The verdict on one mutant.
     pub fn judge(&self, mutant: &Mutant) -> Verdict {
-        let midway = match self.tried(&mutant.of(self.kernel)) {
+        let strays = match self.tried(&mutant.of(self.kernel)) {
             Ok(Tried::Caught(catch)) => return Verdict::Caught(catch),
             Err(error) => return Verdict::Missed(Cause::Refused(error.to_string())),
-            Ok(Tried::Silent { midway }) => midway,
+            Ok(Tried::Silent { strays }) => strays,
         };
         if !self.executes(mutant) {
             return Verdict::NotExecuted;
         }
-        if midway {
-            return Verdict::Missed(Cause::Midway);
+        if strays && mutant.operator.miscounts() {
+            return Verdict::Missed(Cause::Strays);
         }
         if mutant.operator.strengthens() {
             return Verdict::Equivalent(Proof::Stronger);
@@ -184,14 +187,14 @@ impl<'k> Trial<'k> {
         let glances = if self.communicating { &[] } else { &self.seeds[..] };
         let glances = glances.iter().map(|seed| (*seed, Extent::Glance));
         let wholes = self.seeds_of_whole().iter().map(|seed| (*seed, Extent::Whole));
-        let mut midway = false;
+        let mut strays = false;
         for (seed, extent) in glances.chain(wholes) {
             match self.tried_once(changed, seed, extent)? {
-                Tried::Silent { midway: now } => midway |= now,
+                Tried::Silent { strays: now } => strays |= now,
                 caught => return Ok(caught),
             }
         }
-        Ok(Tried::Silent { midway })
+        Ok(Tried::Silent { strays })
     }
 
     fn tried_once(&self, changed: &Kernel, seed: u64, extent: Extent) -> Result<Tried, Error> {
@@ -203,8 +206,8 @@ impl<'k> Trial<'k> {
         let differ = |results: &Results| results.differ(&memory, &self.resolved);
         let wrong = || extent == Extent::Whole && self.results.as_ref().is_some_and(differ);
         let catch = news.or_else(|| wrong().then_some(Catch::WrongResult { seed }));
-        let midway = run.open_phases > self.open_phases[extent as usize];
-        Ok(catch.map_or(Tried::Silent { midway }, Tried::Caught))
+        let strays = self.strays[extent as usize].is_some_and(|own| run.stray_arrivals != own);
+        Ok(catch.map_or(Tried::Silent { strays }, Tried::Caught))
     }
 
     /// Does any thread run the statement, under any schedule? A trap in its place tells.

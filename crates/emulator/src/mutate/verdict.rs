@@ -51,8 +51,8 @@ pub enum Cause {
     Needed { first: u32, second: u32 },
     /// The runs that would have proven that it orders nothing did not end.
     Undecided,
-    /// An mbarrier is left in the middle of a phase, where the kernel ends all of them: more rounds might go wrong.
-    Midway,
+    /// Mbarriers are left with other arrivals in an open phase than the kernel leaves there: more rounds might go wrong.
+    Strays,
 }
 
 impl Verdict {
@@ -116,8 +116,9 @@ impl fmt::Display for Cause {
             Cause::Needed { first, second } => {
                 write!(formatter, "nothing else orders {}, which went well by luck", Lines(*first, *second))
             }
-            Cause::Midway => formatter.write_str(
-                "an mbarrier is left in the middle of a phase, and these launches are too short to show what comes of it",
+            Cause::Strays => formatter.write_str(
+                "phases of mbarriers are left with other arrivals than the kernel leaves there, and these launches are too \
+                 short to show what comes of it",
             ),
             Cause::Undecided => formatter.write_str("what it orders could not be found out: runs do not end"),
         }
