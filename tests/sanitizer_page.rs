@@ -91,13 +91,15 @@ fn summary(cases: &[Case]) -> String {
         let count = |holds: &dyn Fn(&&&&Case) -> bool| of_check.iter().filter(|case| holds(case)).count();
         write!(table, "| `{check}` | {} | {}", of_check.len(), count(&|case| case.found_by_any())).unwrap();
         (0..TOOLS.len()).for_each(|tool| write!(table, " | {}", count(&|case| case.found(tool))).unwrap());
-        writeln!(table, " | {} | {} |", count(&|case| silent(case, "hang")), count(&|case| silent(case, "crash"))).unwrap();
+        writeln!(table, " | {} | {} |", count(&|case| silent(case, "hang")), count(&|case| silent(case, "crash")))
+            .unwrap();
     }
     table
 }
 
 fn by_case(cases: &[Case]) -> String {
-    let mut table = String::from("| case | ours | memcheck | racecheck | synccheck | initcheck |\n|---|---|---|---|---|---|\n");
+    let mut table =
+        String::from("| case | ours | memcheck | racecheck | synccheck | initcheck |\n|---|---|---|---|---|---|\n");
     for case in cases {
         let ours: Vec<String> = case.ours.iter().map(|check| format!("`{check}`")).collect();
         let cells = case.theirs.iter().map(|said| match said.as_deref() {

@@ -26,7 +26,7 @@ pub use fragments::Touched;
 pub use grid::{Grid, LaunchShape};
 pub use isolation::is_isolated;
 pub use meeting::Barrier;
-pub use program::{AddressSource, Decoder, Program, Source, Step, Unsupported, Why, constant, truncate};
+pub use program::{AddressSource, Decoder, Program, Source, Step, Unsupported, Wants, Why, constant, truncate};
 pub use register_set::RegisterSet;
 pub use registers::{Chunk, Fixed, Layout, Place, Registers};
 pub use warp::{State, Warp};
