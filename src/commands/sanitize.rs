@@ -14,7 +14,7 @@ use serde_json::json;
 /// Runs a kernel on the emulator under several schedules and reports races, missing waits and their like
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash sanitize kernel.ptx\n  veriflash sanitize kernel.ptx --seed 17          repeats one schedule\n  veriflash sanitize kernel.ptx --seeds 50 --policy spurious --policy one-last\n  veriflash sanitize add.ptx --grid 8 --block 128 --arg 'x=f32[1024]:normal(1)' --arg 'n=u32:1024'\n  veriflash sanitize kernel.ptx --format sarif --deny-warnings\n  veriflash sanitize kernel.ptx --trace trace.json   a timeline for https://ui.perfetto.dev"
+    after_help = "Examples:\n  veriflash sanitize kernel.ptx\n  veriflash sanitize kernel.ptx --seed 17          repeats one schedule\n  veriflash sanitize kernel.ptx --seeds 50 --policy spurious --policy one-last\n  veriflash sanitize kernel.ptx --algebra          results without rounding: schedules must agree to the bit\n  veriflash sanitize add.ptx --grid 8 --block 128 --arg 'x=f32[1024]:normal(1)' --arg 'n=u32:1024'\n  veriflash sanitize kernel.ptx --format sarif --deny-warnings\n  veriflash sanitize kernel.ptx --trace trace.json   a timeline for https://ui.perfetto.dev"
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -43,6 +43,10 @@ pub struct Arguments {
     /// How matrices are multiplied: findings seldom depend on it, results do
     #[arg(long, value_enum, default_value_t)]
     arithmetic: Arithmetic,
+
+    /// Computes with exact numbers in place of floats, so that schedules differ only where data went astray
+    #[arg(long, conflicts_with_all = ["arithmetic", "asked_for"])]
+    algebra: bool,
 
     /// Also run a check that must be asked for; lane by lane, which is slow
     #[arg(long = "check", value_name = "CHECK", value_parser = [checks::nan_birth::CHECK.name])]
@@ -108,7 +112,8 @@ impl Arguments {
             some => some.iter().copied().map(Some).collect(),
         };
         let (precision, nan_birth) = (self.arithmetic.into(), self.asked_for.is_some());
-        let options = Options { instruction_budget: self.budget, precision, nan_birth, ..Options::default() };
+        let (instruction_budget, algebra) = (self.budget, self.algebra);
+        let options = Options { instruction_budget, precision, algebra, nan_birth, ..Options::default() };
         let under = |seed| policies.iter().map(move |policy| Options { seed, policy: *policy, ..options });
         let mut schedules: Vec<Options> = seeds.into_iter().flat_map(under).collect();
         // What an access costs is the same under every schedule.
@@ -135,6 +140,9 @@ impl Arguments {
         let flags = [("data-seed", self.data_seed, 0), ("budget", self.budget, Options::default().instruction_budget)];
         for (flag, value, _) in flags.iter().filter(|(_, value, default)| value != default) {
             repeat.push_str(&format!(" --{flag} {value}"));
+        }
+        if self.algebra {
+            repeat.push_str(" --algebra");
         }
         if self.arithmetic == Arithmetic::Fast {
             repeat.push_str(" --arithmetic fast");

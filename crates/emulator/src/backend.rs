@@ -1,9 +1,10 @@
 //! The emulator as a backend: loads a kernel, runs its launches, and says what the checks found.
 
+use crate::algebra;
 use crate::async_engines::tensor_map::{Fault, TensorMap};
 use crate::checks;
 use crate::finding::Findings;
-use crate::machine::{Grid, LaunchShape, Program, Unsupported};
+use crate::machine::{Grid, LaunchShape, Program, Unsupported, Wants};
 use crate::memory::{GlobalMemory, Pages, SharedMemory, Variables};
 use crate::operand_sets::{Census, OperandSets};
 use crate::sanitize::merge;
@@ -67,12 +68,15 @@ impl Backend for Emulator {
         let resolved = kernel.resolve(&Limits::default())?;
         for launch in &resolved.launches {
             let variables = Variables::place(kernel.module(), &mut GlobalMemory::default());
-            decode(kernel, kernel.entry(launch)?, launch, &variables, false)?;
+            decode(kernel, kernel.entry(launch)?, launch, &variables, Wants::default())?;
         }
         Ok(Loaded::prepared(kernel.clone(), resolved))
     }
 
     fn run(&self, loaded: &mut Loaded, memory: &mut Memory, options: &Options) -> Result<Run, Error> {
+        if options.algebra {
+            algebra::convert_buffers(memory);
+        }
         let before = memory.clone();
         let mut device = Device::new(memory, loaded.kernel.module());
         device.silenced = loaded.silenced.clone();
@@ -94,6 +98,9 @@ impl Backend for Emulator {
         let timeline = device.timeline.take();
         run.trace = timeline.map(|timeline| timeline.into_trace(loaded.kernel.file(), options.seed));
         device.copy_back(memory);
+        if options.algebra {
+            algebra::settle_buffers(memory);
+        }
         run.outputs = memory.changes_since(&before);
         run.stray_arrivals = findings.stray_arrivals;
         run.findings = merge(findings.into_vec().iter());
@@ -106,11 +113,11 @@ fn decode(
     function: &Function,
     launch: &resolved::Launch,
     variables: &Variables,
-    each_access: bool,
+    wants: Wants,
 ) -> Result<Program, Error> {
     let shared = SharedMemory::new(kernel.module(), function, launch.shared);
     let index = kernel.module().functions.iter().position(|one| std::ptr::eq(one, function)).unwrap_or(0);
-    Program::decode(kernel.module(), index, &shared, variables, each_access).map_err(|what| {
+    Program::decode(kernel.module(), index, &shared, variables, wants).map_err(|what| {
         let span = kernel.parsed.spans[what.function][what.statement.0 as usize].head;
         let line = kernel.parsed.source.position(span.start).line;
         Error::Unsupported { file: kernel.file().into(), line, what }
@@ -191,7 +198,8 @@ impl Device {
                 return Ok(None);
             }
         }
-        let program = decode(kernel, function, launch, &self.variables, options.lints)?;
+        let wants = Wants { each_access: options.lints, algebra: options.algebra };
+        let program = decode(kernel, function, launch, &self.variables, wants)?;
         findings.lay_out(program.places());
         let shared = SharedMemory::new(kernel.module(), function, launch.shared);
         let inputs = || program.inputs(kernel.module(), &shared, &self.variables);

@@ -34,6 +34,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod algebra;
 pub mod async_engines;
 mod backend;
 pub mod checks;

@@ -71,6 +71,9 @@ pub struct Options {
     pub engine: Engine,
     /// How close an emulator's products of matrices are to those of tensor cores.
     pub precision: Precision,
+    /// An emulator computes with exact numbers in place of floats, and leaves those in memory: two ways to compute one
+    /// formula agree to the bit.
+    pub algebra: bool,
     /// An emulator draws a timeline of so many blocks of each launch, the first ones; where the last is one of a
     /// cluster, of the whole cluster.
     pub traced_blocks: u64,
@@ -114,6 +117,7 @@ impl Default for Options {
             nan_birth: false,
             engine: Engine::Warps,
             precision: Precision::Exact,
+            algebra: false,
             traced_blocks: 0,
             clusters: u64::MAX,
             hasty: false,

@@ -1,7 +1,7 @@
 //! Reading and writing in one step. The lanes of an instruction take their turns in the order of their numbers.
 
 use super::access::{Access, Accessed};
-use super::{At, Next, fence};
+use super::{At, Next, algebra, fence};
 use crate::machine::{AddressSource, Cluster, Decoder, Source, Values, Why, lanes, truncate};
 use crate::numerics::arithmetic::{self, Mode};
 use crate::numerics::half;
@@ -21,6 +21,8 @@ pub struct Update {
     replacements: Vec<Source>,
     change: Change,
     ty: Type,
+    /// Floats are exact numbers.
+    algebra: bool,
 }
 
 /// How the old value and the operand become the new one.
@@ -44,7 +46,17 @@ pub fn decode(op: Atomic, instruction: &Instruction, decoder: &Decoder) -> Resul
     let replacements = if change == Change::CompareSwap { sources(&rest[2])? } else { vec![] };
     let (address, operands) = (decoder.address(&rest[0])?, sources(&rest[1])?);
     let semantics = Semantics { blind: reduces(op), ..fence::semantics(instruction) };
-    Ok(Update { access, semantics, address, destinations, operands, replacements, change, ty })
+    Ok(Update {
+        access,
+        semantics,
+        address,
+        destinations,
+        operands,
+        replacements,
+        change,
+        ty,
+        algebra: decoder.algebra,
+    })
 }
 
 /// `red` has no destination.
@@ -74,7 +86,12 @@ pub fn execute(cluster: &mut Cluster, at: At, update: &Update) -> Next {
         for lane in lanes(at.mask) {
             let old = cluster.fetch(accessed[lane], index * bytes, bytes);
             let flush = matches!(accessed[lane], Accessed::Global { .. });
-            let new = update.change.apply(update.ty, [old, operands[lane], replacements[lane]], flush);
+            let new = match update.change {
+                Change::Operation(operation) if update.algebra && update.ty.is_float() => {
+                    algebra::update(operation, update.ty, old, operands[lane])
+                }
+                change => change.apply(update.ty, [old, operands[lane], replacements[lane]], flush),
+            };
             cluster.put(accessed[lane], index * bytes, bytes, new);
             before[lane] = old;
         }

@@ -120,6 +120,10 @@ fn decode_share(instruction: &Instruction, decoder: &Decoder) -> Result<Start, W
 
 fn decode_store(instruction: &Instruction, decoder: &Decoder) -> Result<Start, Why> {
     let operands = &instruction.operands;
+    // The map knows the type of a tensor's elements, and only when the copy starts.
+    if decoder.algebra && change(instruction).is_some() && instruction.ty().is_none_or(Type::is_float) {
+        return Err("with `--algebra`".into());
+    }
     Ok(Start {
         route: Route::Store,
         shared: decoder.address(&operands[1])?,

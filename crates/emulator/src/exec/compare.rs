@@ -2,6 +2,7 @@
 
 use super::lower::Chosen;
 use super::{Compute, Lanewise};
+use crate::algebra::{Payload, decode as payload};
 use crate::machine::{Decoder, Why, truncate};
 use crate::numerics::{arithmetic, half};
 use crate::simd::{Kernel, combine};
@@ -19,6 +20,8 @@ pub struct Lane {
     /// The type that is compared.
     ty: Type,
     flush: bool,
+    /// Floats are exact numbers.
+    algebra: bool,
 }
 
 pub fn decode(op: Compare, instruction: &Instruction, decoder: &Decoder) -> Result<Compute, Why> {
@@ -27,7 +30,7 @@ pub fn decode(op: Compare, instruction: &Instruction, decoder: &Decoder) -> Resu
     let combine = instruction.choice(&["and", "or", "xor"]);
     let to = instruction.ty().unwrap_or(Type::B32);
     let ty = instruction.types().last().unwrap_or(to);
-    let lane = Lane { op, relation, combine, to, ty, flush: instruction.has("ftz") };
+    let lane = Lane { op, relation, combine, to, ty, flush: instruction.has("ftz"), algebra: decoder.algebra };
     decoder.compute(instruction, Lanewise::Compare(lane))
 }
 
@@ -49,7 +52,7 @@ impl Lane {
                 }
             }
             Compare::SelectByFloatSign => {
-                if self.single(c) >= 0.0 {
+                if self.is_positive(c) {
                     a
                 } else {
                     b
@@ -84,6 +87,7 @@ impl Lane {
             _ => return None,
         }
         let operation = match self.combine {
+            _ if self.algebra && self.ty.is_float() => return None,
             Some("and") => combine::AND,
             Some("or") => combine::OR,
             Some(_) => combine::XOR,
@@ -142,6 +146,7 @@ impl Lane {
     fn mask(self, holds: bool, to: Type) -> u64 {
         match to {
             _ if !holds => 0,
+            Type::F16 | Type::Bf16 if self.algebra => 1,
             Type::F32 => 0x3f80_0000,
             Type::F16 => 0x3c00,
             Type::Bf16 => 0x3f80,
@@ -198,6 +203,9 @@ impl Lane {
 
     /// None when an operand is NaN.
     fn order(self, a: u64, b: u64) -> Option<Ordering> {
+        if self.algebra && self.ty.is_float() {
+            return payload(self.ty, a).order(payload(self.ty, b));
+        }
         if let Some([x, y]) = self.floats(a, b) {
             return x.partial_cmp(&y);
         }
@@ -220,6 +228,14 @@ impl Lane {
             _ => None,
         };
         Some([float(a)?, float(b)?])
+    }
+
+    /// An f32 that is not below zero.
+    fn is_positive(self, bits: u64) -> bool {
+        match self.algebra {
+            true => payload(Type::F32, bits).order(Payload::default()).is_some_and(Ordering::is_ge),
+            false => self.single(bits) >= 0.0,
+        }
     }
 
     fn single(self, bits: u64) -> f32 {

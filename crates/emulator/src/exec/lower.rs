@@ -88,6 +88,7 @@ impl Lowering<'_> {
             Lanewise::Half(lane) => lane.kernel()?,
             Lanewise::Compare(lane) => lane.kernel(matches!(place, Place::Wide(_)))?,
             Lanewise::Convert(lane) => lane.kernel()?,
+            Lanewise::Algebra(_) => return None,
             Lanewise::Copy => Chosen::new(match place {
                 Place::Word(_) => Kernel::Copy,
                 Place::Wide(_) => Kernel::WideCopy,

@@ -3,6 +3,7 @@
 //! Decoding is exhaustive over the table: a new row does not compile until its family says what it does.
 
 mod access;
+mod algebra;
 mod async_copy;
 mod atomic;
 mod barrier;
@@ -52,6 +53,8 @@ pub enum Lanewise {
     Half(half::Lane),
     Compare(compare::Lane),
     Convert(convert::Lane),
+    /// One of them, on exact numbers.
+    Algebra(algebra::Lane),
     /// The result is the operand.
     Copy,
 }
@@ -64,6 +67,7 @@ impl Lanewise {
             Lanewise::Half(lane) => lane.evaluate(operands),
             Lanewise::Compare(lane) => lane.evaluate(operands),
             Lanewise::Convert(lane) => lane.evaluate(operands),
+            Lanewise::Algebra(lane) => lane.evaluate(operands),
             Lanewise::Copy => operands[0],
         }
     }
@@ -201,6 +205,11 @@ pub enum Next {
 pub fn decode(decoder: &Decoder, at: usize, instruction: &Instruction) -> Result<Action, Why> {
     if !executes(instruction.op()) {
         return Err(String::new());
+    }
+    if decoder.algebra
+        && let Some(compute) = algebra::decode(instruction, decoder)?
+    {
+        return Ok(Action::Compute(compute));
     }
     match instruction.op() {
         Op::Integer(op) if extended::covers(op) => extended::decode(op, instruction, decoder).map(Action::Extended),

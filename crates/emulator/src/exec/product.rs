@@ -2,6 +2,7 @@
 
 use super::layout::{Layout, Order};
 use super::{At, Next};
+use crate::algebra;
 use crate::machine::{Cluster, Decoder, Source, Why};
 use crate::numerics::convert::{f16_to_f32, f32_to_f16};
 use crate::numerics::format::{Format, Rounding};
@@ -30,6 +31,8 @@ pub enum Work {
         narrow: bool,
     },
     Double(Rounding),
+    /// Of exact numbers, in elements of D, A, B and C of these types.
+    Algebra([Type; 4]),
 }
 
 impl From<Arithmetic> for Work {
@@ -62,9 +65,18 @@ pub fn integers(types: [Type; 2], saturate: bool) -> Work {
     Arithmetic::Integer { left, right, saturate }.into()
 }
 
+/// The same work on exact numbers, if that is asked for and it is work on floats.
+fn in_algebra(work: Work, types: [Type; 4], decoder: &Decoder) -> Work {
+    match decoder.algebra && types[0].is_float() {
+        true => Work::Algebra(types),
+        false => work,
+    }
+}
+
 impl Product {
     /// With elements of D, A, B and C of these types.
     pub fn decode(work: Work, types: [Type; 4], instruction: &Instruction, decoder: &Decoder) -> Result<Product, Why> {
+        let work = in_algebra(work, types, decoder);
         let shape = shape(instruction);
         let [left, right] = orders(shape);
         let accumulator = |ty: Type| Layout::accumulator(shape.rows, shape.columns, ty.bits());
@@ -84,6 +96,7 @@ impl Product {
         let [into, from] = types.map(Type::bits);
         let accumulator = if into == 16 { Format::F16 } else { Format::F32 };
         let work = Work::Single { arithmetic: Arithmetic::Quad { accumulator }, widen: from < into, narrow: false };
+        let work = in_algebra(work, [types[0], Type::F16, Type::F16, types[1]], decoder);
         let layouts = [
             Layout::quad_operand(*orders[0] == "row"),
             Layout::quad_operand(*orders[1] == "col"),
@@ -119,6 +132,7 @@ impl Product {
                 multiply_double(rounding, self.shape, &a, &b, &mut c);
                 self.write(cluster, at, &c);
             }
+            Work::Algebra(types) => self.multiply_payloads(cluster, at, types),
             Work::Single { arithmetic: Arithmetic::Fused(rule), widen: false, narrow: false } => {
                 self.multiply_fragments(cluster, at, &rule);
             }
@@ -126,13 +140,21 @@ impl Product {
                 let [a, b] = [0, 1].map(|operand| self.collect(cluster, at, operand, |bits| bits as u32));
                 let wide = |bits: u64| if widen { f16_to_f32(bits as u16) } else { bits as u32 };
                 let mut c = self.collect(cluster, at, 2, wide);
-                self.multiply_each(arithmetic, &a, &b, &mut c);
+                self.each_product(&a, &b, &mut c, |shape, a, b, c| arithmetic.multiply(shape, a, b, c));
                 if narrow {
                     c.iter_mut().for_each(|value| *value = u32::from(f32_to_f16(*value, Rounding::Nearest)));
                 }
                 self.write(cluster, at, &c);
             }
         }
+    }
+
+    fn multiply_payloads(&self, cluster: &mut Cluster, at: At, [d, a, b, c]: [Type; 4]) {
+        let matrix = |operand, ty| self.collect(cluster, at, operand, |bits| algebra::decode(ty, bits));
+        let (a, b, mut c) = (matrix(0, a), matrix(1, b), matrix(2, c));
+        self.each_product(&a, &b, &mut c, algebra::multiply);
+        let c: Vec<u64> = c.into_iter().map(|element| algebra::encode(d, element)).collect();
+        self.write(cluster, at, &c);
     }
 
     /// Straight from register to register: fragments are made of core matrices, and lie as the multiplier has them.
@@ -181,11 +203,11 @@ impl Product {
     }
 
     /// One product, or four.
-    fn multiply_each(&self, arithmetic: Arithmetic, a: &[u32], b: &[u32], c: &mut [u32]) {
+    fn each_product<T>(&self, a: &[T], b: &[T], c: &mut [T], multiply: impl Fn(Shape, &[T], &[T], &mut [T])) {
         let Shape { rows, columns, depth } = self.shape;
         let operands = a.chunks_exact(rows * depth).zip(b.chunks_exact(columns * depth));
         for ((a, b), c) in operands.zip(c.chunks_exact_mut(rows * columns)) {
-            arithmetic.multiply(self.shape, a, b, c);
+            multiply(self.shape, a, b, c);
         }
     }
 

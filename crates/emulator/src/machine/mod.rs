@@ -28,7 +28,7 @@ pub use grid::{Grid, LaunchShape};
 pub use in_use::InUse;
 pub use isolation::is_isolated;
 pub use meeting::Barrier;
-pub use program::{AddressSource, Decoder, Program, Source, Step, Unsupported, Why, constant, truncate};
+pub use program::{AddressSource, Decoder, Program, Source, Step, Unsupported, Wants, Why, constant, truncate};
 pub use register_set::RegisterSet;
 pub use registers::{Chunk, Fixed, Layout, Place, Registers};
 pub use warp::{State, Warp};

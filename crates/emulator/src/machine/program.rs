@@ -86,6 +86,15 @@ pub struct Unsupported {
     pub statement: ptx::StatementId,
 }
 
+/// How a program is to be executed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wants {
+    /// Accesses to memory are left to the slow path, where lints see them.
+    pub each_access: bool,
+    /// Floats are exact numbers.
+    pub algebra: bool,
+}
+
 /// The loads with `.nc`.
 fn read_only(module: &Module, units: &[Unit]) -> Vec<u32> {
     let steps = units.iter().flat_map(|unit| module.functions[unit.function].body.iter().zip(unit.base..));
@@ -99,7 +108,7 @@ impl Program {
         entry: usize,
         shared: &SharedMemory,
         variables: &Variables,
-        each_access: bool,
+        wants: Wants,
     ) -> Result<Program, Unsupported> {
         let units = call::units(module, entry);
         let mut layout = Layout::default();
@@ -111,7 +120,7 @@ impl Program {
         let entry_registers = register_pool::at_entry(&module.functions[entry]);
         let (steps, layout_of_all, code) = (vec![], Arc::default(), Code::default());
         let mut program = Program { steps, layout: layout_of_all, code, isolated, read_only, units, entry_registers };
-        for decoder in decoders(&program.units, module, shared, variables) {
+        for decoder in decoders(&program.units, module, shared, variables, wants.algebra) {
             // A function called from itself keeps registers for each call; those of the entry are enough.
             let (function, is_entry) = (decoder.function, decoder.unit.base == 0);
             let mut watched = if is_entry { definite::watched(function, &decoder.flow) } else { vec![] }.into_iter();
@@ -122,7 +131,8 @@ impl Program {
             }
             program.steps.push(Step::new(None, exec::end()));
         }
-        program.code = exec::lower(&program.steps, &mut layout, parameter_bytes(&module.functions[entry]), each_access);
+        program.code =
+            exec::lower(&program.steps, &mut layout, parameter_bytes(&module.functions[entry]), wants.each_access);
         program.layout = Arc::new(layout);
         Ok(program)
     }
@@ -136,7 +146,7 @@ impl Program {
             };
             decoder.function.body.iter().map(inputs).chain([None]).collect::<Vec<_>>()
         };
-        decoders(&self.units, module, shared, variables).flat_map(of_function).collect()
+        decoders(&self.units, module, shared, variables, false).flat_map(of_function).collect()
     }
 
     /// The floating-point numbers that each step reads and writes.
@@ -148,7 +158,7 @@ impl Program {
             };
             decoder.function.body.iter().map(floats).chain([None]).collect::<Vec<_>>()
         };
-        decoders(&self.units, module, shared, variables).flat_map(of_function).collect()
+        decoders(&self.units, module, shared, variables, false).flat_map(of_function).collect()
     }
 
     /// Each function's first step and its index in the module.
@@ -177,6 +187,8 @@ pub struct Decoder<'a> {
     shared: &'a SharedMemory,
     variables: &'a Variables,
     pub flow: Flow,
+    /// Floats are exact numbers.
+    pub algebra: bool,
 }
 
 /// One for each function of a program, in the order of its steps.
@@ -185,10 +197,11 @@ fn decoders<'a>(
     module: &'a Module,
     shared: &'a SharedMemory,
     variables: &'a Variables,
+    algebra: bool,
 ) -> impl Iterator<Item = Decoder<'a>> {
     units.iter().map(move |unit| {
         let function = &module.functions[unit.function];
-        Decoder { module, units, unit, function, shared, variables, flow: Flow::new(function) }
+        Decoder { module, units, unit, function, shared, variables, flow: Flow::new(function), algebra }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Kernel, Level, Operation, Straight, View};
 use crate::exec::Action;
-use crate::machine::{Program, Registers, Source, Values, Warp};
+use crate::machine::{Program, Registers, Source, Values, Wants, Warp};
 use crate::memory::{Bytes, GlobalMemory, SharedMemory, Variables};
 use ptx::RegisterId;
 use std::collections::BTreeSet;
@@ -66,7 +66,7 @@ fn program() -> Program {
     let parsed = ptx::parse(&ptx::Source::new("test", text)).unwrap();
     let shared = SharedMemory::new(&parsed.module, &parsed.module.functions[0], 0);
     let variables = Variables::place(&parsed.module, &mut GlobalMemory::default());
-    Program::decode(&parsed.module, 0, &shared, &variables, false).unwrap()
+    Program::decode(&parsed.module, 0, &shared, &variables, Wants::default()).unwrap()
 }
 
 /// A generator with a well-known definition (Steele, Lea and Flood, 2014).

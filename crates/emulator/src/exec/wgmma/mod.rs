@@ -17,6 +17,7 @@ pub use reads::Reads;
 use super::At;
 use super::layout::Layout;
 use super::product::{pack, shape, unpack};
+use crate::algebra::{self, Payload};
 use crate::machine::{Cluster, Decoder, RegisterSet, Source, Values, Why, lanes};
 use crate::numerics::fragment::{Precision, Register, with_multiplier};
 use crate::numerics::product::Arithmetic;
@@ -41,6 +42,8 @@ pub enum Request {
 /// A product, as one warp of four sees it.
 pub struct Multiply {
     arithmetic: Arithmetic,
+    /// Types of D, A and B, where floats are exact numbers.
+    algebra: Option<[Type; 3]>,
     /// Of the warp's part.
     shape: Shape,
     /// Of an element of A or B.
@@ -132,6 +135,7 @@ impl Multiply {
             accumulators: destinations.iter().flatten().copied().collect(),
             fragments: left.registers().collect(),
             arithmetic,
+            algebra: (decoder.algebra && d.is_float()).then_some([d, a, b]),
             shape,
             bits: a.bits(),
             signs: [flip(0, a), flip(1, b)],
@@ -197,9 +201,10 @@ impl Multiply {
         shared: &[u8],
         read: impl Fn(Source) -> Register,
     ) -> Vec<Register> {
-        match self.arithmetic {
-            Arithmetic::Fused(rule) => self.execute_fragments((&rule, precision), issued, shared, read),
-            _ => self.execute_elements(issued, shared, read),
+        match (self.algebra, self.arithmetic) {
+            (Some(types), _) => self.execute_payloads(types, issued, shared, read),
+            (None, Arithmetic::Fused(rule)) => self.execute_fragments((&rule, precision), issued, shared, read),
+            (None, _) => self.execute_elements(issued, shared, read),
         }
     }
 
@@ -245,6 +250,30 @@ impl Multiply {
             (Left::Shared(_), tile) => tile.as_ref().map_or(vec![], |tile| tile.elements(shared, self.bits)),
         };
         [a, issued.right.elements(shared, self.bits)]
+    }
+
+    fn execute_payloads(
+        &self,
+        [d, a, b]: [Type; 3],
+        issued: &Issued,
+        shared: &[u8],
+        read: impl Fn(Source) -> Register,
+    ) -> Vec<Register> {
+        let read = |source: Source| read(source).map(u64::from);
+        let elements = self.elements(issued, shared, read);
+        let payloads = |side: usize, ty| -> Vec<Payload> {
+            let all = elements[side].iter().map(|element| algebra::decode(ty, (*element).into()));
+            if self.signs[side] == 0 { all.collect() } else { all.map(Payload::negated).collect() }
+        };
+        let old = |at: usize| self.destinations[at].map_or([0; 32], |register| read(Source::Register(register)));
+        let mut c = match issued.accumulate {
+            true => self.accumulator.collect(old, |bits| algebra::decode(d, bits)),
+            false => vec![Payload::default(); self.accumulator.elements],
+        };
+        algebra::multiply(self.shape, &payloads(0, a), &payloads(1, b), &mut c);
+        let c: Vec<u64> = c.into_iter().map(|element| algebra::encode(d, element)).collect();
+        let spread = |register| self.accumulator.spread(&c, register).map(|value| value as u32);
+        (0..self.accumulator.registers()).map(spread).collect()
     }
 
     fn execute_elements(&self, issued: &Issued, shared: &[u8], read: impl Fn(Source) -> Register) -> Vec<Register> {

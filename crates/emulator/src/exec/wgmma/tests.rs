@@ -13,6 +13,7 @@ fn product([d, a, b]: [Type; 3], columns: usize, majors: [Major; 2]) -> Multiply
     let accumulator = fragment::accumulator(columns, d.bits());
     let destinations = (0..accumulator.registers() as u32).map(RegisterId);
     Multiply {
+        algebra: None,
         arithmetic: arithmetic::arithmetic([d, a, b], false).unwrap(),
         shape: Shape { rows: ROWS, columns, depth },
         bits: a.bits(),
