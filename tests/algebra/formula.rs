@@ -11,6 +11,8 @@ use std::fmt;
 pub struct Formula {
     problem: Problem,
     pub buffers: Buffers,
+    /// What scores are multiplied with, one after the other: log2 e is among it.
+    pub scales: Vec<f32>,
 }
 
 /// Names of the tensors in a recipe.
@@ -37,7 +39,8 @@ impl fmt::Display for Formula {
 
 impl Formula {
     pub fn of(problem: &Problem, buffers: Buffers) -> Formula {
-        Formula { problem: problem.clone(), buffers }
+        let scale = (f64::from(problem.scale()) * std::f64::consts::LOG2_E) as f32;
+        Formula { problem: problem.clone(), buffers, scales: vec![scale] }
     }
 
     /// Elements of the output and of the log-sum-exp that are not those of the formula.
@@ -52,10 +55,8 @@ impl Formula {
             let kv_head = head / (problem.heads() / problem.kv_heads());
             let rows = |all: &[Payload], shape: Shape, head: u32, count: u32| -> Vec<Vec<Payload>> {
                 let [batch_stride, head_stride, row_stride] = shape.strides();
-                let start = batch as usize * batch_stride as usize + head as usize * head_stride as usize;
-                let row = |row: u32| {
-                    all[start + row as usize * row_stride as usize..][..problem.head_dim() as usize].to_vec()
-                };
+                let start = batch as usize * batch_stride + head as usize * head_stride;
+                let row = |row: u32| all[start + row as usize * row_stride..][..problem.head_dim() as usize].to_vec();
                 (0..count).map(row).collect()
             };
             let queries = rows(&q, problem.q_shape(), head, problem.queries());
@@ -74,7 +75,8 @@ impl Formula {
 
     /// `O = Σ 2^(scale · q·k) v / Σ 2^(scale · q·k)`, over the keys that the query sees, and the logarithm of the sum.
     fn row(&self, query: u32, row: &[Payload], keys: &[Vec<Payload>], values: &[Vec<Payload>]) -> (Vec<Payload>, u64) {
-        let scale = Payload::of(f64::from((f64::from(self.problem.scale()) * std::f64::consts::LOG2_E) as f32));
+        let scales = self.scales.iter().map(|scale| Payload::of(f64::from(*scale)));
+        let scale = scales.fold(Payload::integer(1), Payload::times);
         let mut sum = Payload::default();
         let mut output = vec![Payload::default(); row.len()];
         for (key, value) in (0..).zip(values).filter(|(key, _)| self.sees(query, *key)) {

@@ -14,7 +14,7 @@ use launch::{Kernel, Memory, Recipe, hash};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
-/// One for each kind of schedule, and one at random.
+/// Bytes as late as they may; at once, the last warp first; everything at random.
 const SEEDS: [u64; 3] = [0, 3, 4];
 
 const MASKS: [MaskKind; 3] = [MaskKind::None, MaskKind::CausalBottomRight, MaskKind::CausalTopLeft];
@@ -134,19 +134,27 @@ fn other(file: &str, [heads, rows, dim]: [u32; 3], mask: MaskKind, buffers: Buff
 fn kernels_by_triton_and_nvcc_compute_the_formula() {
     let (full, causal) = (MaskKind::None, MaskKind::CausalTopLeft);
     let triton = Buffers { lse: None, ..Buffers::LOWER };
+    let without_logarithm = Buffers { lse: None, ..Buffers::UPPER };
     let mut cases = vec![];
     for target in ["sm_75", "sm_80", "sm_90a"] {
         cases.push(other(&format!("tri_fa_fwd.{target}"), [2, 80, 64], full, triton));
         cases.push(other(&format!("tri_fa_fwd_causal.{target}"), [2, 80, 64], causal, triton));
         cases.push(other(&format!("fa_scalar_c0_fm.{target}"), [2, 72, 64], full, Buffers::UPPER));
         cases.push(other(&format!("fa_scalar_c1_fm.{target}"), [2, 72, 64], causal, Buffers::UPPER));
-        let without_logarithm = Buffers { lse: None, ..Buffers::UPPER };
         cases.push(other(&format!("fa_scalar_c0.{target}"), [2, 72, 64], full, without_logarithm));
         cases.push(other(&format!("fa_scalar_c1.{target}"), [2, 72, 64], causal, without_logarithm));
     }
     for file in ["tri_fa_fwd_d128.sm_80", "tri_fa_fwd_d128.sm_90a", "tri_fa_fwd_tma.sm_90a", "tri_fa_fwd_tma_ws.sm_90a"]
     {
         cases.push(other(file, [1, 256, 128], causal, triton));
+    }
+    for target in ["sm_75", "sm_80"] {
+        for (file, mask) in [("fa_wmma_c0", full), ("fa_wmma_c0_fm", full), ("fa_wmma_c1", causal)] {
+            let mut case = other(&format!("{file}.{target}"), [1, 128, 64], mask, without_logarithm);
+            // Scores are scaled, and then differences of scores.
+            case.formula.scales = vec![0.125, std::f32::consts::LOG2_E];
+            cases.push(case);
+        }
     }
     assert_eq!(compare(&cases), Vec::<String>::new());
 }
