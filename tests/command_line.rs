@@ -50,6 +50,28 @@ fn every_command_has_help_with_examples() {
 }
 
 #[test]
+fn exact_numbers_are_compared_with_nothing_but_another_run() {
+    let hash = |problem: &str, seed: &str| {
+        let output = veriflash(&["run", "--algebra", "--problem", problem, "--seed", seed]);
+        assert_eq!(exit(&output), 0, "{}", text(&output));
+        assert!(text(&output).ends_with("; exact numbers in place of floats: compare the hashes with another run's\n"));
+        text(&output).lines().find(|line| line.starts_with("buffer `o`")).map(ToString::to_string)
+    };
+    let causal = hash("B1 H1 S40 D64 causal", "0");
+    assert!(causal.is_some());
+    assert_eq!(causal, hash("B1 H1 S40 D64 causal", "4"));
+    assert_ne!(causal, hash("B1 H1 S40 D64 full", "0"));
+}
+
+#[test]
+fn exact_numbers_need_the_emulator() {
+    let output = veriflash(&["run", "--algebra", "--backend", "cuda", "--problem", "B1 H1 S40 D64"]);
+    assert_eq!(exit(&output), 2);
+    assert!(text(&output).starts_with("error: `--algebra` needs `--backend emulator`"), "{}", text(&output));
+    assert_eq!(exit(&veriflash(&["run", "--algebra", "--arithmetic", "fast", "--problem", "B1 H1 S40 D64"])), 2);
+}
+
+#[test]
 fn a_clean_kernel_exits_0_and_a_finding_1() {
     let (_folder, path) = case("clean.ptx", &format!("{HEAD}.entry k() {{ ret; }}\n"));
     let clean = veriflash(&["sanitize", shown(&path)]);

@@ -5,8 +5,8 @@ use crate::algebra::{Payload, decode as read, encode as write};
 use crate::machine::{Decoder, Why, truncate};
 use crate::numerics::half::on_halves;
 use crate::numerics::update::Operation;
-use ptx::forms::{Convert, Float, Half};
-use ptx::{Instruction, Op, Operand, Type};
+use ptx::forms::{Convert, Field, Float, Half, Integer};
+use ptx::{Function as Code, Immediate, Instruction, Op, Operand, RegisterId, Type};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Lane {
@@ -58,6 +58,9 @@ enum Bound {
 
 /// A lanewise instruction that computes with floats; nothing for all others.
 pub fn decode(instruction: &Instruction, decoder: &Decoder) -> Result<Option<Compute>, Why> {
+    if widens_by_hand(instruction, decoder) {
+        return Err("with `--algebra`: it widens a bf16, and an exact number does not survive that; use `cvt`".into());
+    }
     let function = match instruction.op() {
         Op::Float(op) => of_float(op, instruction),
         Op::Half(op) => of_half(op),
@@ -83,6 +86,42 @@ pub fn decode(instruction: &Instruction, decoder: &Decoder) -> Result<Option<Com
     };
     let lane = Lane { function, from: types.next().unwrap_or(to), to, bound, keep: instruction.has("NaN"), width };
     decoder.compute(instruction, Lanewise::Algebra(lane)).map(Some)
+}
+
+/// bf16 to f32 without a conversion: the half goes to the upper 16 bits, and zeros below it.
+fn widens_by_hand(instruction: &Instruction, decoder: &Decoder) -> bool {
+    let [Operand::Register(to), from @ ..] = instruction.operands.as_slice() else { return false };
+    let shifted = match (instruction.op(), from) {
+        (Op::Integer(Integer::ShiftLeft), [_, amount]) => is(amount, &[16]),
+        (Op::Integer(Integer::And), [_, mask]) => is(mask, &[0xffff_0000, -0x1_0000]),
+        (Op::Movement(_), [Operand::Vector(halves)]) => halves.len() == 2 && is(&halves[0], &[0]),
+        _ => false,
+    };
+    shifted && decoder.bits(*to) == 32 && is_float(decoder.function, *to)
+}
+
+fn is(operand: &Operand, values: &[i64]) -> bool {
+    matches!(operand, Operand::Immediate(Immediate::Integer(value)) if values.contains(&(*value as i64)))
+}
+
+/// Is a register an f32, or read or moved as one?
+fn is_float(function: &Code, register: RegisterId) -> bool {
+    let is_declared = |operand: &Operand| matches!(operand, Operand::Register(one) if function[*one].ty == Type::F32);
+    let is_it = |operand: &Operand| matches!(operand, Operand::Register(one) if *one == register);
+    let reads = |instruction: &Instruction| {
+        let specs = instruction.form.operands.all.iter().zip(&instruction.operands);
+        let mut sources = specs.filter(|(spec, operand)| !spec.defines && is_it(operand));
+        sources.any(|(spec, _)| match spec.field {
+            Field::Value(ty, _) => ty.of(instruction) == Some(Type::F32),
+            _ => false,
+        })
+    };
+    let moves = |instruction: &Instruction| match instruction.operands.as_slice() {
+        [to, from] => is_it(from) && is_declared(to),
+        _ => false,
+    };
+    let mut instructions = function.instructions();
+    is_declared(&Operand::Register(register)) || instructions.any(|(_, one)| reads(one) || moves(one))
 }
 
 fn of_float(op: Float, instruction: &Instruction) -> Function {

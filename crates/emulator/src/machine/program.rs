@@ -183,7 +183,7 @@ pub struct Decoder<'a> {
     pub module: &'a Module,
     units: &'a [Unit],
     unit: &'a Unit,
-    function: &'a Function,
+    pub function: &'a Function,
     shared: &'a SharedMemory,
     variables: &'a Variables,
     pub flow: Flow,
