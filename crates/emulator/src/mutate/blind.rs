@@ -16,16 +16,6 @@ pub fn spot(instruction: &Instruction) -> Option<&'static str> {
     }
 }
 
-/// What this instruction is there for, where no access is found that it orders.
-pub fn purpose(instruction: &Instruction) -> Option<&'static str> {
-    match instruction.op() {
-        Op::Fence(Fence::PhaseInit | Fence::Async) => {
-            Some("whether asynchronous units see that an mbarrier is initialised is not watched")
-        }
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,7 +28,7 @@ mod tests {
     #[test]
     fn a_barrier_is_watched_and_an_earlier_grid_is_not() {
         let barrier = instruction("bar.warp.sync", vec![Operand::Immediate(Immediate::Integer(-1))]);
-        assert_eq!((spot(&barrier), purpose(&barrier)), (None, None));
+        assert_eq!(spot(&barrier), None);
         assert!(spot(&instruction("griddepcontrol.wait", vec![])).is_some());
     }
 
@@ -50,12 +40,5 @@ mod tests {
         assert_eq!(spot(&instruction("red.relaxed.gpu.global.add.u32", operands())), None);
         assert_eq!(spot(&instruction("red.relaxed.sys.shared.add.u32", operands())), None);
         assert!(spot(&instruction("membar.sys", vec![])).is_some());
-    }
-
-    #[test]
-    fn an_initialisation_that_asynchronous_units_must_see_is_not_watched() {
-        assert!(purpose(&instruction("fence.mbarrier_init.release.cluster", vec![])).is_some());
-        assert!(purpose(&instruction("fence.proxy.async.shared::cta", vec![])).is_some());
-        assert_eq!(purpose(&instruction("fence.acq_rel.gpu", vec![])), None);
     }
 }

@@ -174,9 +174,6 @@ impl<'k> Trial<'k> {
             return Verdict::Missed(Cause::Blind(what));
         }
         match self.proof(mutant) {
-            Ok(Proof::NothingToOrder) if let Some(what) = instruction.and_then(blind::purpose) => {
-                Verdict::Missed(Cause::Blind(what))
-            }
             Ok(proof) => Verdict::Equivalent(proof),
             Err(cause) => Verdict::Missed(cause),
         }
