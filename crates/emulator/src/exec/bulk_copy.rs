@@ -335,8 +335,10 @@ impl Cluster<'_, '_> {
         let writes = merged(writes.chain(fills).collect());
         let element = transfer.reduction.map(|reduction| reduction.bytes() as u32);
         let touched = Touched { reads: &reads, writes: &writes, map, element };
-        for (spot, _) in &transfer.signals {
-            // The unit uses the mbarrier as a thread does, and knows what its issuer knows.
+        let rank = self.rank(at.warp);
+        // The unit uses the mbarrier as a thread does, and knows what its issuer knows. Other blocks are asked whether they
+        // have started.
+        for (spot, _) in transfer.signals.iter().filter(|(spot, _)| spot.0 == rank) {
             checks::mbarrier::watch_use(self, at, &[Some(*spot); 32]);
         }
         match transfer.signals.first() {
