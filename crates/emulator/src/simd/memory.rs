@@ -73,12 +73,18 @@ impl Spread {
 impl View<'_> {
     /// False if the definition must do it.
     #[inline(always)]
-    pub fn load<const LEVEL: u8>(&mut self, file: &mut File, traffic: &Traffic, address: u32, mask: u32) -> bool {
+    pub fn load<const LEVEL: u8, const CHECKED: bool>(
+        &mut self,
+        file: &mut File,
+        traffic: &Traffic,
+        address: u32,
+        mask: u32,
+    ) -> bool {
         if mask == 0 {
             return true;
         }
         let Some(found) = self.find::<LEVEL>(file, traffic, address, mask) else { return false };
-        if self.detector.is_some() && !self.passes(&found, traffic, mask, Kind::Read) {
+        if CHECKED && self.detector.is_some() && !self.passes(&found, traffic, mask, Kind::Read) {
             return false;
         }
         let data = self.data(found.page);
@@ -98,12 +104,18 @@ impl View<'_> {
 
     /// False if the definition must do it.
     #[inline(always)]
-    pub fn store<const LEVEL: u8>(&mut self, file: &mut File, traffic: &Traffic, address: u32, mask: u32) -> bool {
+    pub fn store<const LEVEL: u8, const CHECKED: bool>(
+        &mut self,
+        file: &mut File,
+        traffic: &Traffic,
+        address: u32,
+        mask: u32,
+    ) -> bool {
         if mask == 0 {
             return true;
         }
         let Some(found) = self.find::<LEVEL>(file, traffic, address, mask) else { return false };
-        if self.detector.is_some() {
+        if CHECKED && self.detector.is_some() {
             self.passes(&found, traffic, mask, Kind::Write);
         }
         let data = self.own(found.page).data_mut();

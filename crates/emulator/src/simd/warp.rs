@@ -55,16 +55,20 @@ impl Straight<'_> {
         let Straight { code, mask, next, stop, through, parts, .. } = *self;
         let memory = &mut self.memory;
         let mut runner = Runner { code, memory, file, mask, next, stop, through, parts, parted: None };
+        let checked = runner.memory.detector.is_some();
         let executed = match level {
-            Level::Baseline => runner.run::<0>(self.budget),
+            Level::Baseline => runner.run::<0, true>(self.budget),
             // SAFETY: the level is one that this machine has.
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { run_avx2(&mut runner, self.budget) },
             // SAFETY: likewise.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => unsafe { run_avx512(&mut runner, self.budget) },
+            Level::Avx512 if checked => unsafe { run_avx512::<true>(&mut runner, self.budget) },
+            // SAFETY: likewise.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => unsafe { run_avx512::<false>(&mut runner, self.budget) },
             #[cfg(not(target_arch = "x86_64"))]
-            _ => runner.run::<0>(self.budget),
+            _ => runner.run::<0, true>(self.budget),
         };
         (self.next, self.parted) = (runner.next, runner.parted);
         executed
@@ -74,13 +78,13 @@ impl Straight<'_> {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
 fn run_avx2(runner: &mut Runner, budget: u64) -> u64 {
-    runner.run::<1>(budget)
+    runner.run::<1, true>(budget)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-fn run_avx512(runner: &mut Runner, budget: u64) -> u64 {
-    runner.run::<2>(budget)
+fn run_avx512<const CHECKED: bool>(runner: &mut Runner, budget: u64) -> u64 {
+    runner.run::<2, CHECKED>(budget)
 }
 
 /// Lanes that run, where they are, and where they stop.
@@ -99,8 +103,9 @@ struct Runner<'a, 'm> {
 }
 
 impl Runner<'_, '_> {
+    /// `CHECKED`: there may be a detector.
     #[inline(always)]
-    fn run<const LEVEL: u8>(&mut self, budget: u64) -> u64 {
+    fn run<const LEVEL: u8, const CHECKED: bool>(&mut self, budget: u64) -> u64 {
         let operations = if self.through { self.code.operations() } else { self.code.unwatched() };
         // In registers of their own: whatever the kernels write might lie where `self` is, for all the compiler knows.
         let (mut all, mut stop, mut next, mut executed) = (self.mask, self.stop, self.next, 0);
@@ -126,7 +131,7 @@ impl Runner<'_, '_> {
                     (all, next, stop) = state;
                     executed += 1;
                 }
-                _ if self.execute::<LEVEL>(operation, mask) => (next, executed) = (next + 1, executed + 1),
+                _ if self.execute::<LEVEL, CHECKED>(operation, mask) => (next, executed) = (next + 1, executed + 1),
                 _ => break,
             }
         }
@@ -178,7 +183,7 @@ impl Runner<'_, '_> {
     #[rustfmt::skip] // One row per kernel.
     #[allow(clippy::redundant_closure)] // The macros attach `inline` to closures.
     #[inline(always)]
-    fn execute<const LEVEL: u8>(&mut self, operation: &Operation, mask: u32) -> bool {
+    fn execute<const LEVEL: u8, const CHECKED: bool>(&mut self, operation: &Operation, mask: u32) -> bool {
         let Operation { kernel, destination, a, b, c, extra, .. } = *operation;
         let places = [destination, a, b, c];
         let file = &mut self.file;
@@ -354,8 +359,8 @@ impl Runner<'_, '_> {
             Kernel::PredicateOr => file.set_predicate(destination, mask, file.predicate(a) | file.predicate(b)),
             Kernel::PredicateXor => file.set_predicate(destination, mask, file.predicate(a) ^ file.predicate(b)),
             Kernel::PredicateNot => file.set_predicate(destination, mask, !file.predicate(a)),
-            Kernel::Load => return self.memory.load::<LEVEL>(file, &self.code.traffic()[extra as usize], a, mask),
-            Kernel::Store => return self.memory.store::<LEVEL>(file, &self.code.traffic()[extra as usize], a, mask),
+            Kernel::Load => return self.memory.load::<LEVEL, CHECKED>(file, &self.code.traffic()[extra as usize], a, mask),
+            Kernel::Store => return self.memory.store::<LEVEL, CHECKED>(file, &self.code.traffic()[extra as usize], a, mask),
             Kernel::Shuffle => {
                 // Lanes that are not here may come later.
                 if mask != u32::MAX {
