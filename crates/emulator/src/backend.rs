@@ -103,6 +103,7 @@ impl Backend for Emulator {
         }
         run.outputs = memory.changes_since(&before);
         run.stray_arrivals = findings.stray_arrivals;
+        run.faults = findings.faults;
         run.findings = merge(findings.into_vec().iter());
         Ok(run)
     }

@@ -92,6 +92,8 @@ pub struct Findings<'a> {
     pub costs: Costs,
     /// Arrivals at mbarriers whose phase did not end.
     pub stray_arrivals: u64,
+    /// Of the cluster that has most.
+    pub faults: u64,
 }
 
 impl<'a> Findings<'a> {
@@ -106,19 +108,21 @@ impl<'a> Findings<'a> {
             found: BTreeMap::new(),
             costs: Costs::default(),
             stray_arrivals: 0,
+            faults: 0,
         }
     }
 
     /// A place for the findings of a part of the launch.
     pub fn empty(&self) -> Findings<'a> {
         let layout = self.layout.clone();
-        Findings { found: BTreeMap::new(), layout, costs: Costs::default(), stray_arrivals: 0, ..*self }
+        Findings { found: BTreeMap::new(), layout, costs: Costs::default(), stray_arrivals: 0, faults: 0, ..*self }
     }
 
     /// Adds what was found in a part of the launch, as if it had been found here.
     pub fn absorb(&mut self, part: Findings<'a>) {
         self.costs.absorb(part.costs);
         self.stray_arrivals += part.stray_arrivals;
+        self.faults = self.faults.max(part.faults);
         for (key, finding) in part.found {
             let count = finding.count;
             self.found.entry(key).and_modify(|known| known.count += count).or_insert(finding);
@@ -271,9 +275,9 @@ impl<'a> Findings<'a> {
             .map(|at| base + at as u32)
     }
 
-    /// Was anything found that is worse than a cost?
-    pub fn has_faults(&self) -> bool {
-        self.found.values().any(|finding| finding.severity > Severity::Lint)
+    /// How much was found that is worse than a cost?
+    pub fn count_faults(&self) -> u64 {
+        self.found.values().filter(|finding| finding.severity > Severity::Lint).count() as u64
     }
 
     pub fn into_vec(self) -> Vec<Finding> {

@@ -327,9 +327,14 @@ impl Detector {
         warp.exit(mask);
     }
 
-    /// Was anything found since the faults were taken that nothing later can put in other words?
-    pub fn has_faults(&self) -> bool {
-        !self.faults.is_empty() && self.awaited.is_empty() && self.unpublished.is_empty()
+    /// Different faults since they were taken.
+    pub fn count_faults(&self) -> u64 {
+        self.faults.len() as u64
+    }
+
+    /// Can nothing later put what was found in other words?
+    pub fn is_settled(&self) -> bool {
+        self.awaited.is_empty() && self.unpublished.is_empty()
     }
 
     /// Faults found since the last call, in the order of discovery.

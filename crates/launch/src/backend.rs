@@ -79,8 +79,8 @@ pub struct Options {
     pub traced_blocks: u64,
     /// An emulator runs so many clusters of each launch, the first ones.
     pub clusters: u64,
-    /// An emulator stops a launch soon after the first finding.
-    pub hasty: bool,
+    /// An emulator stops a launch soon after a cluster has more faults than so many.
+    pub fault_limit: u64,
     /// A GPU gets no bytes for buffers that nobody initialises: tools that watch it see who reads them.
     pub leaves_poison: bool,
 }
@@ -120,7 +120,7 @@ impl Default for Options {
             algebra: false,
             traced_blocks: 0,
             clusters: u64::MAX,
-            hasty: false,
+            fault_limit: u64::MAX,
             leaves_poison: false,
         }
     }
@@ -144,6 +144,8 @@ pub struct Run {
     pub instructions: u64,
     /// Arrivals at mbarriers whose phase did not end before all threads had exited, where an emulator counts them.
     pub stray_arrivals: u64,
+    /// Different faults in the cluster that has most, each pair of places counted once, where an emulator counts them.
+    pub faults: u64,
     /// The timeline, where one was asked for and the backend draws one.
     pub trace: Option<Trace>,
 }

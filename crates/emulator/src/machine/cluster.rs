@@ -87,8 +87,8 @@ pub struct Cluster<'a, 'k> {
     pub stopped: bool,
     /// Whether reads of unwritten bytes are looked for; the detector knows for itself.
     pub checks: bool,
-    /// Nothing runs any more once something was found.
-    pub hasty: bool,
+    /// Nothing runs any more once more than this was found.
+    pub fault_limit: u64,
     pub engine: Engine,
     pub precision: Precision,
     pub level: Level,
@@ -160,9 +160,15 @@ impl Cluster<'_, '_> {
         (executed.min(left), false)
     }
 
+    /// Different faults so far.
+    pub fn faults(&self) -> u64 {
+        self.detector.count_faults() + self.findings.count_faults()
+    }
+
     /// The warp and fragment that run next, and for how many instructions; none if nobody can.
     fn choose(&mut self) -> Option<(usize, usize, u64)> {
-        self.stopped |= self.hasty && (self.detector.has_faults() || self.findings.has_faults());
+        // What something later may put in other words is worth waiting for.
+        self.stopped |= self.faults() > self.fault_limit && self.detector.is_settled();
         if !self.flights.is_empty() {
             self.drift();
         }

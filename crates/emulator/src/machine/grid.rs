@@ -253,7 +253,7 @@ impl Grid<'_> {
             misused_barrier: false,
             stopped: false,
             checks: self.options.checks,
-            hasty: self.options.hasty,
+            fault_limit: self.options.fault_limit,
             // Every step must be seen.
             engine: if births.is_some() { Engine::Lanes } else { self.options.engine },
             precision: self.options.precision,
@@ -275,6 +275,7 @@ impl Grid<'_> {
 
     /// What is left to say when all threads of a cluster have exited, or nobody can go on.
     fn end<'k>(&self, mut cluster: Cluster<'_, 'k>, executed: u64) -> Ended<'k> {
+        cluster.findings.faults = cluster.faults();
         let suspects = checks::report_faults(&mut cluster);
         if !cluster.stopped {
             checks::async_leak::report(&mut cluster);

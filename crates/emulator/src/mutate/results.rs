@@ -38,6 +38,11 @@ impl Results {
     }
 }
 
+/// Do two runs leave the same behind?
+pub fn is_same(one: &Memory, other: &Memory) -> bool {
+    one.buffers.iter().zip(&other.buffers).all(|(one, other)| one.contents == other.contents)
+}
+
 fn failures(memory: &Memory, resolved: &Resolved) -> impl Iterator<Item = (String, String)> {
     memory.failures(resolved).into_iter().map(|failure| match failure {
         Error::Expectation { buffer, message } => (buffer, message),

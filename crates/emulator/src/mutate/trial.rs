@@ -2,7 +2,7 @@
 
 use super::blind;
 use super::path::{Conflicts, Site};
-use super::results::{Results, may_vary};
+use super::results::{Results, is_same, may_vary};
 use super::rewrite::{Mutant, trapping};
 use super::verdict::{Catch, Cause, Proof, Verdict};
 use crate::backend::{Emulator, Error, Loaded};
@@ -14,6 +14,7 @@ use launch::backend::{Backend, Options, Precision, Run};
 use launch::finding::Severity;
 use launch::{Finding, Kernel, Memory, Resolved};
 use ptx::{Instruction, Statement};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -32,6 +33,8 @@ pub struct Trial<'k> {
     budgets: [u64; 2],
     /// What the kernel is blamed for without any mutation.
     known: BTreeMap<Identity, Finding>,
+    /// How many faults that is in one cluster, at most: a mutant with more has one of its own.
+    own_faults: u64,
     results: Option<Results>,
     /// Arrivals of the kernel at mbarriers whose phase does not end, of a glance and of a whole launch; none if that depends
     /// on the schedule.
@@ -67,7 +70,7 @@ impl<'k> Trial<'k> {
         let memory = Memory::new(&resolved, data_seed)?;
         let communicating = communicates(kernel, &resolved);
         let budgets = [Options::default().instruction_budget; 2];
-        let (known, results, experiments) = (BTreeMap::new(), None, Mutex::default());
+        let (known, own_faults, results, experiments) = (BTreeMap::new(), 0, None, Mutex::default());
         let mut trial = Trial {
             kernel,
             resolved,
@@ -75,6 +78,7 @@ impl<'k> Trial<'k> {
             seeds,
             budgets,
             known,
+            own_faults,
             results,
             strays: [None; 2],
             communicating,
@@ -100,14 +104,20 @@ impl<'k> Trial<'k> {
     }
 
     fn observe(&mut self) -> Result<(), Error> {
-        let run = |seed: &u64, extent| self.run(self.prepared(self.kernel), *seed, extent, false);
-        let glances = self.seeds.iter().map(|seed| run(seed, Extent::Glance)).collect::<Result<Vec<_>, _>>()?;
-        // Without races and without atomics, one schedule shows the results of all.
+        let run = |seeds: &[u64], extent| {
+            let run = |seed: &u64| self.run(self.prepared(self.kernel), *seed, extent, u64::MAX);
+            seeds.par_iter().map(run).collect::<Result<Vec<_>, _>>()
+        };
+        let glances = run(&self.seeds, Extent::Glance)?;
+        // Without atomics, and without races whose outcome varies, one schedule shows the results of all.
         let clean = glances.iter().all(|(run, _)| run.findings.is_empty());
-        let seeds = if clean && !may_vary(self.kernel) { self.seeds_of_whole() } else { &self.seeds };
-        let wholes = seeds.iter().map(|seed| run(seed, Extent::Whole)).collect::<Result<Vec<_>, _>>()?;
+        let alike = || !self.communicating && glances.iter().all(|(_, memory)| is_same(memory, &glances[0].1));
+        let steady = !may_vary(self.kernel) && (clean || alike());
+        let seeds = if steady { self.seeds_of_whole() } else { &self.seeds };
+        let wholes = run(seeds, Extent::Whole)?;
         let findings = glances.iter().chain(&wholes).flat_map(|(run, _)| &run.findings);
         self.known = merge(findings).into_iter().map(|finding| (Identity::of(&finding), finding)).collect();
+        self.own_faults = glances.iter().chain(&wholes).map(|(run, _)| run.faults).max().unwrap_or_default();
         self.budgets = [&glances, &wholes].map(|runs| {
             let longest = runs.iter().map(|(run, _)| run.instructions).max().unwrap_or_default();
             (longest * PATIENCE).clamp(LEAST_BUDGET, Options::default().instruction_budget)
@@ -131,13 +141,13 @@ impl<'k> Trial<'k> {
         Loaded::prepared(kernel.clone(), self.resolved.clone())
     }
 
-    /// A hasty run ends at its first finding.
-    fn run(&self, mut loaded: Loaded, seed: u64, extent: Extent, hasty: bool) -> Result<(Run, Memory), Error> {
+    /// Ends soon after a cluster has more faults than the limit.
+    fn run(&self, mut loaded: Loaded, seed: u64, extent: Extent, fault_limit: u64) -> Result<(Run, Memory), Error> {
         let clusters = if extent == Extent::Glance && !self.communicating { 1 } else { u64::MAX };
         let instruction_budget = self.budgets[extent as usize];
         // Nobody compares what a glance computes.
         let precision = if extent == Extent::Glance { Precision::Fast } else { Precision::Exact };
-        let options = Options { seed, instruction_budget, clusters, hasty, precision, ..Options::default() };
+        let options = Options { seed, instruction_budget, clusters, fault_limit, precision, ..Options::default() };
         let mut memory = self.memory.clone();
         let run = Emulator.run(&mut loaded, &mut memory, &options)?;
         Ok((run, memory))
@@ -145,7 +155,7 @@ impl<'k> Trial<'k> {
 
     /// The cheapest run that shows most of what is wrong, all of it, where some synchronisations order nothing.
     pub(super) fn glance(&self, kernel: &Kernel, silenced: Vec<Site>) -> Result<Run, Error> {
-        Ok(self.run(self.prepared(kernel).silenced(silenced), 0, Extent::Glance, false)?.0)
+        Ok(self.run(self.prepared(kernel).silenced(silenced), 0, Extent::Glance, u64::MAX)?.0)
     }
 
     /// Is the kernel itself not blamed for this, or less?
@@ -195,11 +205,14 @@ impl<'k> Trial<'k> {
     }
 
     fn tried_once(&self, changed: &Kernel, seed: u64, extent: Extent) -> Result<Tried, Error> {
-        // Where the kernel itself is blamed for something, the first finding tells nothing.
-        let hasty = self.known.is_empty();
-        let (run, memory) = self.run(self.prepared(changed), seed, extent, hasty)?;
         let new = |finding: &&Finding| finding.severity > Severity::Lint && self.is_new(finding);
-        let news = run.findings.iter().find(new).map(|finding| Catch::Finding(Box::new(finding.clone())));
+        let news = |run: &Run| run.findings.iter().find(new).cloned();
+        let (mut run, mut memory) = self.run(self.prepared(changed), seed, extent, self.own_faults)?;
+        if run.faults > self.own_faults && news(&run).is_none() {
+            // It ended early over faults that differ only in who came first.
+            (run, memory) = self.run(self.prepared(changed), seed, extent, u64::MAX)?;
+        }
+        let news = news(&run).map(|finding| Catch::Finding(Box::new(finding)));
         let differ = |results: &Results| results.differ(&memory, &self.resolved);
         let wrong = || extent == Extent::Whole && self.results.as_ref().is_some_and(differ);
         let catch = news.or_else(|| wrong().then_some(Catch::WrongResult { seed }));
@@ -213,7 +226,7 @@ impl<'k> Trial<'k> {
         let name = checks::trap::CHECK.name;
         let traps = |run: Run| run.findings.iter().any(|one| one.check == name && one.primary().line == mutant.line);
         let seen = |seed: &u64, extent| {
-            self.run(self.prepared(&trapped), *seed, extent, self.known.is_empty()).is_ok_and(|(run, _)| traps(run))
+            self.run(self.prepared(&trapped), *seed, extent, self.own_faults).is_ok_and(|(run, _)| traps(run))
         };
         seen(&0, Extent::Glance) || self.seeds_of_whole().iter().any(|seed| seen(seed, Extent::Whole))
     }
