@@ -35,17 +35,32 @@ pub fn permute(all: &[u32; 32], from: &[u32; 32]) -> [Half; 2] {
     [words(_mm512_permutex2var_epi32(low, first, high)), words(_mm512_permutex2var_epi32(low, second, high))]
 }
 
-/// Does every word lie `step` behind the one before? Are all the same?
+/// The lanes whose word has its highest bit set.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+pub fn signs(all: &[Half; 2]) -> u32 {
+    let [low, high] = [_mm512_movepi32_mask(vector(&all[0])), _mm512_movepi32_mask(vector(&all[1]))];
+    u32::from(high) << 16 | u32::from(low)
+}
+
+/// Does every word lie `1 << shift` behind the one before?
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub fn evenness(all: &[u32; 32], step: u32) -> (bool, bool) {
+pub fn is_row(all: &[u32; 32], shift: u32) -> bool {
     let [low, high] = halves(all);
-    let first = _mm512_set1_epi32(all[0] as i32);
     let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    let row = _mm512_add_epi32(first, _mm512_mullo_epi32(lanes, _mm512_set1_epi32(step as i32)));
-    let further = _mm512_add_epi32(row, _mm512_set1_epi32(16u32.wrapping_mul(step) as i32));
-    let other = |one, expected| _mm512_cmpneq_epi32_mask(one, expected);
-    (other(low, row) | other(high, further) == 0, other(low, first) | other(high, first) == 0)
+    let behind = _mm512_sll_epi32(lanes, _mm_cvtsi32_si128(shift as i32));
+    let row = _mm512_add_epi32(_mm512_set1_epi32(all[0] as i32), behind);
+    let further = _mm512_add_epi32(row, _mm512_set1_epi32(16 << shift));
+    _mm512_cmpneq_epi32_mask(low, row) | _mm512_cmpneq_epi32_mask(high, further) == 0
+}
+
+/// Are all words the same?
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn is_same(all: &[u32; 32]) -> bool {
+    let ([low, high], first) = (halves(all), _mm512_set1_epi32(all[0] as i32));
+    _mm512_cmpneq_epi32_mask(low, first) | _mm512_cmpneq_epi32_mask(high, first) == 0
 }
 
 /// Lanes' groups of four words, one group behind the other: the first words, the second words, and so on.

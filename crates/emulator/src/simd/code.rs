@@ -103,6 +103,7 @@ pub mod combine {
 
 /// An instruction for the runner.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub struct Operation {
     pub kernel: Kernel,
     /// Twice the predicate's index, one more if it is negated; or [`UNGUARDED`].

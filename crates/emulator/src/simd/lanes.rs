@@ -1,6 +1,7 @@
 //! Loops over the lanes of chunks. Operands are loaded by value, half a warp at a time, so that a destination may be an
 //! operand, too, and the compiler sees that.
 
+use super::vector;
 use crate::machine::Chunk;
 
 pub type Half = [u32; 16];
@@ -54,17 +55,18 @@ impl<'a> File<'a> {
         unsafe { &self.chunks.get_unchecked(place as usize).0 }
     }
 
-    /// Writes the lanes of `mask` of one half.
+    /// Writes the lanes of `mask`.
+    #[inline(always)]
+    pub fn write(&mut self, place: u32, mask: u32, words: &[Half; 2]) {
+        for half in 0..2 {
+            self.write_half(place, half, mask, words[half]);
+        }
+    }
+
     #[inline(always)]
     pub fn write_half(&mut self, place: u32, half: usize, mask: u32, words: Half) {
         let words = if mask == u32::MAX { words } else { blend(mask >> (16 * half), words, self.half(place, half)) };
         self.set_half(place, half, words);
-    }
-
-    #[inline(always)]
-    pub fn write(&mut self, place: u32, mask: u32, words: &[Half; 2]) {
-        self.write_half(place, 0, mask, words[0]);
-        self.write_half(place, 1, mask, words[1]);
     }
 
     #[inline(always)]
@@ -75,14 +77,14 @@ impl<'a> File<'a> {
     /// `destination = function(a, b, c)` in the lanes of `mask`.
     #[inline(always)]
     pub fn map(&mut self, [destination, a, b, c]: [u32; 4], mask: u32, function: impl Fn(u32, u32, u32) -> u32) {
+        let mut results = [[0; 16]; 2];
         for half in 0..2 {
             let (x, y, z) = (self.half(a, half), self.half(b, half), self.half(c, half));
-            let mut result = [0; 16];
             for lane in 0..16 {
-                result[lane] = function(x[lane], y[lane], z[lane]);
+                results[half][lane] = function(x[lane], y[lane], z[lane]);
             }
-            self.write_half(destination, half, mask, result);
         }
+        self.write(destination, mask, &results);
     }
 
     /// The same for a function that may be in doubt: then nothing is written, and the answer is false.
@@ -110,9 +112,7 @@ impl<'a> File<'a> {
         if any != 0 {
             return false;
         }
-        for half in 0..2 {
-            self.write_half(destination, half, mask, results[half]);
-        }
+        self.write(destination, mask, &results);
         true
     }
 
@@ -157,22 +157,15 @@ impl<'a> File<'a> {
 
     /// The lanes where `holds` does.
     #[inline(always)]
-    pub fn compare(&self, a: u32, b: u32, holds: impl Fn(u32, u32) -> bool) -> u32 {
-        let mut bits = 0;
+    pub fn compare<const LEVEL: u8>(&self, a: u32, b: u32, holds: impl Fn(u32, u32) -> bool) -> u32 {
+        let mut chosen = [[0u32; 16]; 2];
         for half in 0..2 {
             let (x, y) = (self.half(a, half), self.half(b, half));
-            // A sum of bits is what the compiler makes a vector of; it takes a mask from it only by chance.
-            let mut chosen = [0u32; 16];
             for lane in 0..16 {
-                chosen[lane] = u32::from(holds(x[lane], y[lane])).wrapping_neg() & 1 << lane;
+                chosen[half][lane] = u32::from(holds(x[lane], y[lane])).wrapping_neg();
             }
-            let mut one = 0;
-            for bit in chosen {
-                one |= bit;
-            }
-            bits |= one << (16 * half);
         }
-        bits
+        vector::signs::<LEVEL>(&chosen)
     }
 
     #[inline(always)]

@@ -261,14 +261,15 @@ fn even<const LEVEL: u8>(file: &File, traffic: &Traffic, address: u32, mask: u32
     if mask != u32::MAX {
         return Even::Neither;
     }
-    let (row, same) = vector::evenness::<LEVEL>(file.words(address), traffic.bytes);
-    if traffic.space == Space::Global && !vector::evenness::<LEVEL>(file.words(address + 1), 0).1 {
+    if traffic.space == Space::Global && !vector::is_same::<LEVEL>(file.words(address + 1)) {
         return Even::Neither;
     }
-    match (row, same) {
-        (true, _) if traffic.bytes >= 4 => Even::Row,
-        (_, true) => Even::Same,
-        _ => Even::Neither,
+    if traffic.bytes >= 4 && vector::is_row::<LEVEL>(file.words(address), traffic.bytes.trailing_zeros()) {
+        Even::Row
+    } else if vector::is_same::<LEVEL>(file.words(address)) {
+        Even::Same
+    } else {
+        Even::Neither
     }
 }
 

@@ -10,8 +10,10 @@
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod code;
+mod kernels;
 mod lanes;
 mod memory;
+mod step;
 pub mod tensor;
 #[cfg(test)]
 mod tests;

@@ -108,20 +108,58 @@ fn look_up(table: &[u32; 64], rows: &Half) -> Half {
     found
 }
 
-/// Does every word lie `step` behind the one before? Are all the same?
+/// The lanes whose word has its highest bit set.
 #[inline(always)]
-pub fn evenness<const LEVEL: u8>(words: &[u32; 32], step: u32) -> (bool, bool) {
+pub fn signs<const LEVEL: u8>(words: &[Half; 2]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if LEVEL == 2 {
         // SAFETY: level 2 is AVX-512.
-        return unsafe { avx512::evenness(words, step) };
+        return unsafe { avx512::signs(words) };
     }
-    let (mut row, mut same) = (0, 0);
+    let mut bits = 0;
+    for half in 0..2 {
+        // A sum of bits is what the compiler makes a vector of; it takes a mask from it only by chance.
+        let mut chosen = [0u32; 16];
+        for lane in 0..16 {
+            chosen[lane] = (words[half][lane] >> 31) << lane;
+        }
+        let mut one = 0;
+        for bit in chosen {
+            one |= bit;
+        }
+        bits |= one << (16 * half);
+    }
+    bits
+}
+
+/// Does every word lie `1 << shift` behind the one before?
+#[inline(always)]
+pub fn is_row<const LEVEL: u8>(words: &[u32; 32], shift: u32) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if LEVEL == 2 {
+        // SAFETY: level 2 is AVX-512.
+        return unsafe { avx512::is_row(words, shift) };
+    }
+    let mut other = 0;
     for lane in 0..32 {
-        row |= words[lane] ^ words[0].wrapping_add(step.wrapping_mul(lane as u32));
-        same |= words[lane] ^ words[0];
+        other |= words[lane] ^ words[0].wrapping_add((lane as u32) << shift);
     }
-    (row == 0, same == 0)
+    other == 0
+}
+
+/// Are all words the same?
+#[inline(always)]
+pub fn is_same<const LEVEL: u8>(words: &[u32; 32]) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if LEVEL == 2 {
+        // SAFETY: level 2 is AVX-512.
+        return unsafe { avx512::is_same(words) };
+    }
+    let mut other = 0;
+    for lane in 0..32 {
+        other |= words[lane] ^ words[0];
+    }
+    other == 0
 }
 
 /// Of groups of words, one for each lane: the first words, the second words, and so on.
@@ -212,13 +250,16 @@ mod tests {
 
     fn rows_are_known<const LEVEL: u8>() {
         let row: [u32; 32] = std::array::from_fn(|lane| (u32::MAX - 40).wrapping_add(4 * lane as u32));
-        assert_eq!(evenness::<LEVEL>(&row, 4), (true, false));
-        assert_eq!(evenness::<LEVEL>(&row, 8), (false, false));
-        assert_eq!(evenness::<LEVEL>(&[7; 32], 4), (false, true));
+        assert!(is_row::<LEVEL>(&row, 2) && !is_same::<LEVEL>(&row));
+        assert!(!is_row::<LEVEL>(&row, 3));
+        assert!(!is_row::<LEVEL>(&[7; 32], 2) && is_same::<LEVEL>(&[7; 32]));
         for lane in 0..32 {
             let mut other = row;
             other[lane] ^= 1 << lane;
-            assert_eq!(evenness::<LEVEL>(&other, 4), (false, false), "lane {lane}");
+            assert!(!is_row::<LEVEL>(&other, 2), "lane {lane}");
+            let mut other = [7; 32];
+            other[lane] ^= 1 << lane;
+            assert!(!is_same::<LEVEL>(&other), "lane {lane}");
         }
     }
 
