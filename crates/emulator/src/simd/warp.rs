@@ -77,8 +77,6 @@ struct Runner<'a, 'm> {
 }
 
 impl Runner<'_, '_> {
-    /// Not inlined, so that what the loop counts with stays in registers.
-    #[inline(never)]
     fn run(&mut self, budget: u64) -> u64 {
         let code = self.context.code;
         let operations = if self.through { code.operations() } else { code.unwatched() };
