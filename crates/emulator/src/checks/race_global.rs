@@ -1,8 +1,8 @@
 //! # race-global
 //!
-//! Threads of different clusters (without clusters: of different blocks) access the same bytes of global memory, at least
-//! one writes, and nothing orders them. Blocks run in any order, side by side or one after the other: what a block reads
-//! of another's output is there or not, and of two writes either may be the last. Two writes of equal values race too.
+//! Threads of different blocks access the same bytes of global memory, at least one writes, and nothing orders them.
+//! Blocks run in any order, side by side or one after the other: what a block reads of another's output is there or not,
+//! and of two writes either may be the last. Two writes of equal values race too.
 //!
 //! ```ptx
 //! st.global.f32 [%mine], %value;
@@ -13,8 +13,9 @@
 //! blocks contribute. Where a block must wait for another, the writer publishes (`fence.acq_rel.gpu` and an atomic, or
 //! `st.release.gpu`) and the reader acquires (`ld.acquire.gpu`, or the fence behind a relaxed read) before it reads. A
 //! barrier of the block carries that to its other threads: they arrive before the one that publishes, and wait for the one
-//! that acquires. Both need a scope that includes the other block: `.cta` does not. A bulk store must have been waited
-//! for, not only its source (`cp.async.bulk.wait_group 0` without `.read`).
+//! that acquires. Both need a scope that includes the other block: `.cta` does not. Blocks of one cluster can use its
+//! barrier instead (`barrier.cluster.arrive`, `barrier.cluster.wait`). A bulk store must have been waited for, not only its
+//! source (`cp.async.bulk.wait_group 0` without `.read`).
 //!
 //! `ld.global.nc` reads through a cache that no fence reaches. It is for bytes that nobody writes during the launch; any
 //! write of them, ordered or not, is reported here. PTX ISA, "Memory Consistency Model": "Conflict and Data-races",

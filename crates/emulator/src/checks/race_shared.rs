@@ -1,8 +1,9 @@
 //! # race-shared
 //!
-//! Two warps of a block access the same bytes, of shared or global memory, at least one writes, and no barrier orders
-//! them. The result depends on which warp is faster. Two writes of equal values race too. A copy counts from its start:
-//! a stage that is refilled while another warp may still read it is a race.
+//! Two warps of a block access the same bytes, of shared or global memory, or two warps of a cluster the same bytes of
+//! shared memory, at least one writes, and no barrier orders them. The result depends on which warp is faster. Two writes
+//! of equal values race too. A copy counts from its start: a stage that is refilled while another warp may still read it
+//! is a race.
 //!
 //! ```ptx
 //! st.shared.f32 [%mine], %value;
@@ -13,15 +14,17 @@
 //! and the write that fills it again. Data that `cp.async` brought needs both: each thread waits for its own copies,
 //! then a barrier tells the others. PTX ISA, "bar, barrier"; "cp.async.wait_group".
 
-use super::{Check, missing_wait, order, words};
+use super::{Check, missing_wait, order, race_global, words};
 use crate::finding::Report;
 use crate::machine::Cluster;
-use happens_before::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release};
+use happens_before::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release, Space};
 
 pub const CHECK: Check = Check::error("race-shared", include_str!("race_shared.rs"));
 
 pub fn report(cluster: &Cluster, fault: &Fault) -> Report {
-    let report = order::report(cluster, fault, &CHECK, message(cluster, fault));
+    let global = fault.space == Space::Global && in_two_blocks(cluster, fault);
+    let check = if global { &race_global::CHECK } else { &CHECK };
+    let report = order::report(cluster, fault, check, message(cluster, fault));
     report.missing(missing(cluster, fault)).help(help(cluster, fault))
 }
 
