@@ -32,9 +32,13 @@ LENGTHS = {'c64_n128w1': 192}
 BY_NAME = {kernel.name: kernel for kernel in KERNELS}
 
 
+def length_of(kernel):
+    return LENGTHS.get(kernel.name, 320 if kernel.rows == 256 else 256)
+
+
 def attention_case(kernel, name, what, heads, blocks, sigma):
     """A launch of so many blocks, which share the tiles; the heads of causal kernels are one section."""
-    length, dim = LENGTHS.get(kernel.name, 320 if kernel.rows == 256 else 256), kernel.dim
+    length, dim = length_of(kernel), kernel.dim
     per_head = math.ceil(length / kernel.rows)
     section = heads if kernel.causal else 1
     case = Case(name, what, f'hop_{kernel.name}', 'fa', [blocks or per_head * heads, 1, 1], [kernel.threads, 1, 1],
@@ -93,6 +97,24 @@ def wide_scores():
         resets(case, kernel).write(['sm_90a'])
 
 
+def blocks_of_keys(kernel):
+    """How many blocks of keys the tiles of a head come to."""
+    length = length_of(kernel)
+    seen = [min(first + kernel.rows, length) if kernel.causal else length for first in range(0, length, kernel.rows)]
+    return sum(math.ceil(keys / kernel.keys) for keys in seen)
+
+
+def many_rounds():
+    """One block for so many tiles that a stage is given back more often than it has warps to give it back: an arrival too
+    many in every round adds up to a phase. `veriflash mutate` takes them for its witnesses."""
+    for kernel in KERNELS:
+        rounds = 4 * kernel.warpgroups + 2
+        heads = math.ceil(rounds * kernel.key_stages / blocks_of_keys(kernel))
+        if kernel.causal:
+            heads = 2 ** math.ceil(math.log2(heads))
+        attention_case(kernel, f'hop_{kernel.name}_long', f'{words(kernel)}, many rounds', heads, 1, 1.0).write(['sm_90a'])
+
+
 AGAIN = ('Warps that compute their scores again read keys with ldmatrix, and lane 0 gives the stage back for the next '
          'copy: no proxy fence lies between, and no bar.warp.sync orders the other lanes before lane 0.')
 
@@ -108,4 +130,4 @@ def stages_given_back():
                *[(at, 'error[race-shared]: reads 16 bytes of `smem`') for at in reads]).write(['sm_90a'])
 
 
-ALL = [normal_scores, wide_scores, stages_given_back]
+ALL = [normal_scores, wide_scores, many_rounds, stages_given_back]

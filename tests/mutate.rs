@@ -241,3 +241,58 @@ fn recipes_of_one_module_are_its_witnesses() {
     let alone = paths.iter().map(|path| caught(&mutate(&[path]).1)).max().flatten();
     assert_eq!(caught(&document), alone);
 }
+
+/// Four warps arrive in every round and wait for each other.
+const ROUNDS: &str = r#".version 8.0
+.target sm_90
+.address_size 64
+.visible .entry rounds(.param .u32 count)
+{
+    .reg .b32 %thread, %bar, %round, %parity, %count, %lane;
+    .reg .pred %first, %more, %done, %elected;
+    .shared .align 8 .b64 barrier;
+    ld.param.u32 %count, [count];
+    mov.u32 %thread, %tid.x;
+    mov.u32 %bar, barrier;
+    setp.eq.u32 %first, %thread, 0;
+    @%first mbarrier.init.shared.b64 [%bar], 4;
+    bar.sync 0;
+    and.b32 %lane, %thread, 31;
+    setp.eq.u32 %elected, %lane, 0;
+    mov.u32 %round, 0;
+$ROUND:
+    @%elected mbarrier.arrive.shared.b64 _, [%bar];
+    and.b32 %parity, %round, 1;
+$WAIT:
+    mbarrier.try_wait.parity.shared.b64 %done, [%bar], %parity;
+    @!%done bra $WAIT;
+    add.u32 %round, %round, 1;
+    setp.lt.u32 %more, %round, %count;
+    @%more bra $ROUND;
+    ret;
+}
+"#;
+
+/// With a count of three, one arrival is left over in every round, and after three rounds they make a phase of their own.
+#[test]
+fn a_longer_launch_shows_what_comes_of_arrivals_left_over() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("it is written");
+    put("rounds.ptx", ROUNDS);
+    let recipe = |rounds: u32| {
+        let name = format!("rounds_{rounds}.toml");
+        let launch = "[[launch]]\ngrid = [1, 1, 1]\nblock = [128, 1, 1]\n";
+        put(&name, &format!("ptx = \"rounds.ptx\"\n{launch}args = [{{ u32 = {rounds} }}]\n"));
+        folder.path().join(name).to_str().expect("a readable path").to_string()
+    };
+    let (short, long) = (recipe(1), recipe(6));
+    let verdict = |paths: &[&str]| {
+        let (_, document) = mutate(paths);
+        let down = mutants(&document).iter().find(|one| text(one, "operator") == "arrive count down").cloned();
+        let down = down.expect("a mutant with a count of three");
+        (text(&down, "verdict").to_string(), down["by"].as_str().map(str::to_string))
+    };
+    assert_eq!(verdict(&[&short]), ("missed".into(), None));
+    // The longer one is asked whatever comes first on the command line.
+    assert_eq!(verdict(&[&long, &short]), ("caught".into(), Some("deadlock".into())));
+}

@@ -40,6 +40,8 @@ pub enum Init {
     Poison,
     /// `init = [1, 2]`: every element.
     Values(Vec<Number>),
+    /// `init.hex = "3f800000 40000000"`: the bits of every element.
+    Words(Vec<u64>),
     /// `file = "x.bin"` (raw little-endian) or `"x.npy"`.
     File(String),
 }
@@ -85,19 +87,19 @@ impl Init {
         }
     }
 
-    /// The value with every expression evaluated, for a buffer of `count` elements.
-    pub(crate) fn resolve(
-        &self,
-        element: Element,
-        count: u64,
-        names: &Names,
-        spot: Spot,
-    ) -> Result<resolved::Init, Fault> {
+    /// How many elements are listed, where they are.
+    pub(crate) fn listed(&self) -> Option<usize> {
+        match self {
+            Init::Values(values) => Some(values.len()),
+            Init::Words(words) => Some(words.len()),
+            _ => None,
+        }
+    }
+
+    /// The value with every expression evaluated.
+    pub(crate) fn resolve(&self, element: Element, names: &Names, spot: Spot) -> Result<resolved::Init, Fault> {
         Ok(match self {
-            Init::Values(values) if values.len() as u64 != count => {
-                let message = format!("`init` lists {} values: the buffer has {count} elements", values.len());
-                return Err(Fault::new(spot, message));
-            }
+            Init::Words(words) => resolved::Init::Values(words.clone()),
             Init::Values(values) => {
                 let encode = |number: &Number| element.encode(number.evaluate(names)?).map_err(|m| Fault::new(spot, m));
                 resolved::Init::Values(values.iter().map(encode).collect::<Result<_, Fault>>()?)
@@ -158,6 +160,7 @@ impl fmt::Display for Init {
             Init::Const(value) => write!(formatter, "const({value})"),
             Init::Poison => formatter.write_str("poison"),
             Init::Values(values) => write!(formatter, "{} values", values.len()),
+            Init::Words(words) => write!(formatter, "{} words", words.len()),
             Init::File(path) => write!(formatter, "file({path})"),
         }
     }
@@ -246,11 +249,11 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_a_value_for_every_element() {
-        let init = Init::Values(vec![Number::Float(Float(1.0)); 3]);
-        let resolve = |count| init.resolve(Element::F32, count, &Names::default(), Spot::default());
-        assert_eq!(resolve(3).unwrap(), resolved::Init::Values(vec![0x3F80_0000; 3]));
-        insta::assert_snapshot!(resolve(4).unwrap_err().message, @"`init` lists 3 values: the buffer has 4 elements");
+    fn values_take_the_type_and_words_are_bits() {
+        let resolve = |init: Init| init.resolve(Element::F32, &Names::default(), Spot::default()).unwrap();
+        let ones = resolved::Init::Values(vec![0x3F80_0000; 3]);
+        assert_eq!(resolve(Init::Values(vec![Number::Float(Float(1.0)); 3])), ones);
+        assert_eq!(resolve(Init::Words(vec![0x3F80_0000; 3])), ones);
     }
 
     #[test]

@@ -19,8 +19,21 @@ pub enum Expect {
     File(String),
     /// A list of all elements.
     Values(Vec<Number>),
+    /// `expect.hex = "3f800000 40000000"`: the bits of all elements.
+    Words(Vec<u64>),
     /// `sha256:…`, the digits.
     Hash(String),
+}
+
+impl Expect {
+    /// How many elements are listed, where they are.
+    pub(crate) fn listed(&self) -> Option<usize> {
+        match self {
+            Expect::Values(values) => Some(values.len()),
+            Expect::Words(words) => Some(words.len()),
+            Expect::File(_) | Expect::Hash(_) => None,
+        }
+    }
 }
 
 /// `tolerance`. A NaN is never close to anything, another NaN included.

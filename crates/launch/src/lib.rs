@@ -54,6 +54,7 @@ pub mod resolved;
 mod source;
 pub mod tensor_map;
 mod toml_table;
+mod words;
 
 pub use backend::Backend;
 pub use contents::{Contents, PAGE_BYTES};

@@ -8,6 +8,7 @@ use crate::expectation::{Expect, Tolerance};
 use crate::expr::Expr;
 use crate::recipe::{Argument, ArgumentValue, Buffer, Launch, Number, Patch, Recipe};
 use crate::tensor_map::TensorMap;
+use crate::words;
 
 impl Recipe {
     /// The recipe as the text of a `kernel.toml`.
@@ -49,6 +50,7 @@ fn print_buffer(text: &mut String, buffer: &Buffer) {
     match &buffer.init {
         Init::File(path) => line(text, "file", quote(path)),
         Init::Values(values) => line(text, "init", list(values.iter().map(number))),
+        Init::Words(words) => line(text, "init.hex", words::print(words, buffer.element)),
         init => line(text, "init", quote(&init.to_string())),
     }
     match &buffer.expect {
@@ -56,6 +58,7 @@ fn print_buffer(text: &mut String, buffer: &Buffer) {
         Some(Expect::File(path)) => line(text, "expect", quote(path)),
         Some(Expect::Hash(digits)) => line(text, "expect", quote(&format!("sha256:{digits}"))),
         Some(Expect::Values(values)) => line(text, "expect", list(values.iter().map(number))),
+        Some(Expect::Words(words)) => line(text, "expect.hex", words::print(words, buffer.reference())),
     }
     if let Some(element) = buffer.expect_type {
         line(text, "expect_type", quote(element.name()));

@@ -13,6 +13,7 @@ use crate::recipe::{Argument, ArgumentValue, Buffer, Launch, Number, Patch, Reci
 use crate::source::{Source, Spot};
 use crate::tensor_map::TensorMap;
 use crate::toml_table::{Item, Table};
+use crate::words;
 
 /// Reads a recipe from `toml`, whose offsets are those of the source.
 pub(crate) fn recipe(toml: &str, source: Source) -> Result<Recipe, Error> {
@@ -71,12 +72,14 @@ fn buffers(item: Item) -> Result<Vec<Buffer>, Fault> {
 fn buffer(name: &str, spot: Spot, item: Item) -> Result<Buffer, Fault> {
     let table = item.table(format!("[buffer.{name}]"))?;
     table.allow(&["type", "shape", "init", "file", "expect", "expect_type", "tolerance"])?;
+    let element: Element = table.need("type")?.word()?;
+    let expect_type = table.optional("expect_type", |item| item.word())?;
     let buffer = Buffer {
-        element: table.need("type")?.word()?,
+        element,
         shape: table.need("shape")?.exprs()?,
-        init: init(&table)?,
-        expect: table.optional("expect", expect)?,
-        expect_type: table.optional("expect_type", |item| item.word())?,
+        init: init(&table, element)?,
+        expect: table.optional("expect", |item| expect(item, &table, expect_type.unwrap_or(element)))?,
+        expect_type,
         tolerance: table.word("tolerance")?,
         name: name.to_string(),
         spot,
@@ -85,10 +88,11 @@ fn buffer(name: &str, spot: Spot, item: Item) -> Result<Buffer, Fault> {
     Ok(buffer)
 }
 
-fn init(table: &Table) -> Result<Init, Fault> {
+fn init(table: &Table, element: Element) -> Result<Init, Fault> {
     match (table.get("init"), table.get("file")) {
         (Some(_), Some(file)) => Err(file.fault(format!("{} has both `init` and `file`: remove one", table.name))),
         (Some(init), None) if init.is_list() => Ok(Init::Values(numbers(init)?)),
+        (Some(init), None) if init.is_table() => Ok(Init::Words(words::read(init, "init", table, element)?)),
         (Some(init), None) => Init::parse_at(init.string()?, init.content_spot()),
         (None, Some(file)) => Ok(Init::File(file.string()?.to_string())),
         (None, None) => Ok(Init::default()),
@@ -99,9 +103,12 @@ fn numbers(item: Item) -> Result<Vec<Number>, Fault> {
     item.list()?.into_iter().map(Item::number).collect()
 }
 
-fn expect(item: Item) -> Result<Expect, Fault> {
+fn expect(item: Item, table: &Table, element: Element) -> Result<Expect, Fault> {
     if item.is_list() {
         return Ok(Expect::Values(numbers(item)?));
+    }
+    if item.is_table() {
+        return Ok(Expect::Words(words::read(item, "expect", table, element)?));
     }
     let text = item.string()?;
     let Some(digits) = text.strip_prefix("sha256:") else { return Ok(Expect::File(text.to_string())) };

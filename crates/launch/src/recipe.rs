@@ -84,6 +84,11 @@ impl Buffer {
             spot: Spot::default(),
         }
     }
+
+    /// The type of what `expect` lists.
+    pub(crate) fn reference(&self) -> Element {
+        self.expect_type.unwrap_or(self.element)
+    }
 }
 
 /// One launch of one entry.

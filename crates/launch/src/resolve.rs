@@ -104,12 +104,12 @@ fn resolve_buffer(buffer: &Buffer, names: &Names, left: u64, limits: &Limits) ->
     let count = shape.iter().try_fold(1u64, |product, length| product.checked_mul(*length));
     let bytes = count.and_then(|count| count.checked_mul(buffer.element.bytes() as u64));
     let bytes = bytes.filter(|bytes| *bytes <= left).ok_or_else(|| too_large(buffer, bytes, left, limits))?;
-    let elements = bytes / buffer.element.bytes() as u64;
+    check_counts(buffer, bytes / buffer.element.bytes() as u64)?;
     Ok(resolved::Buffer {
         name: buffer.name.clone(),
         element: buffer.element,
-        init: buffer.init.resolve(buffer.element, elements, names, buffer.spot)?,
-        expectation: expectation(buffer, names, elements)?,
+        init: buffer.init.resolve(buffer.element, names, buffer.spot)?,
+        expectation: expectation(buffer, names)?,
         shape,
         bytes,
     })
@@ -123,16 +123,13 @@ fn too_large(buffer: &Buffer, bytes: Option<u64>, left: u64, limits: &Limits) ->
     Fault::new(buffer.spot, message)
 }
 
-fn expectation(buffer: &Buffer, names: &Names, count: u64) -> Result<Option<resolved::Expectation>, Fault> {
+fn expectation(buffer: &Buffer, names: &Names) -> Result<Option<resolved::Expectation>, Fault> {
     let Some(expect) = &buffer.expect else { return Ok(None) };
-    let element = buffer.expect_type.unwrap_or(buffer.element);
+    let element = buffer.reference();
     let expected = match expect {
         Expect::File(path) => resolved::Expected::File(path.into()),
         Expect::Hash(digits) => resolved::Expected::Hash(digits.clone()),
-        Expect::Values(values) if values.len() as u64 != count => {
-            let message = format!("buffer `{}` expects {} values: it has {count}", buffer.name, values.len());
-            return Err(Fault::new(buffer.spot, message));
-        }
+        Expect::Words(words) => resolved::Expected::Values(words.clone()),
         Expect::Values(values) => {
             let encode = |number: &crate::recipe::Number| {
                 element.encode(number.evaluate(names)?).map_err(|message| Fault::new(buffer.spot, message))
@@ -141,6 +138,18 @@ fn expectation(buffer: &Buffer, names: &Names, count: u64) -> Result<Option<reso
         }
     };
     Ok(Some(resolved::Expectation { expected, element, tolerance: buffer.tolerance }))
+}
+
+/// A list has a value for every element.
+fn check_counts(buffer: &Buffer, count: u64) -> Result<(), Fault> {
+    let expected = buffer.expect.as_ref().and_then(Expect::listed);
+    for (key, listed) in [("init", buffer.init.listed()), ("expect", expected)] {
+        if let Some(listed) = listed.filter(|listed| *listed as u64 != count) {
+            let message = format!("`{key}` of buffer `{}` lists {listed} values: it has {count} elements", buffer.name);
+            return Err(Fault::new(buffer.spot, message));
+        }
+    }
+    Ok(())
 }
 
 /// The value of an expression between two bounds.

@@ -113,6 +113,10 @@ impl<'a> Item<'a> {
         matches!(self.value.get_ref(), DeValue::Array(_))
     }
 
+    pub(crate) fn is_table(self) -> bool {
+        matches!(self.value.get_ref(), DeValue::Table(_))
+    }
+
     pub(crate) fn string(self) -> Result<&'a str, Fault> {
         match self.value.get_ref() {
             DeValue::String(text) => Ok(text),
@@ -120,16 +124,17 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Where a string's content starts: after the quote when the text holds it letter by letter.
+    /// Where a string's content starts: after the quotes when the text holds it letter by letter.
     pub(crate) fn content_spot(self) -> Spot {
         let span = self.value.span();
         let raw = self.text.get(span.clone()).unwrap_or_default();
-        match self.value.get_ref() {
-            DeValue::String(content) if raw.get(1..raw.len().saturating_sub(1)) == Some(content) => {
-                Spot::at(span.start + 1)
-            }
-            _ => Spot::at(span.start),
-        }
+        let DeValue::String(content) = self.value.get_ref() else { return Spot::at(span.start) };
+        // One quote, three, or three and the line break after them, which TOML drops.
+        let holds = |start: &usize| {
+            let quotes = (*start).min(3);
+            raw.len().checked_sub(quotes).and_then(|end| raw.get(*start..end)) == Some(content.as_ref())
+        };
+        Spot::at(span.start + [1, 3, 4].iter().find(|start| holds(start)).unwrap_or(&0))
     }
 
     /// One of a list of words.

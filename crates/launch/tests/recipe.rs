@@ -35,6 +35,15 @@ tolerance = "rel_l2(1e-3)"
 type = "u32"
 shape = [3]
 init = [0xffffffff, "n", 7]
+[buffer.words]
+type = "f16"
+shape = [3]
+init.hex = """
+3c00 bc00  # one and minus one
+7E00
+"""
+expect = { hex = "3ff0000000000000 bff0000000000000 7ff8000000000000" }
+expect_type = "f64"
 [buffer.bits]
 type = "e4m3"
 shape = [4]
@@ -67,6 +76,21 @@ mask = "window(n, 0)"
 lengths = { q = "n", k = "m", batch = 1, heads = 2, kv_heads = 1, dim = 128 }
 "#;
 
+/// Bits as words, with and without comments.
+const WORDS: &str = r#"
+[buffer.x]
+type = "f32"
+shape = [20]
+init.hex = """
+  3f800000 40000000 40400000 40800000 40a00000 40c00000 40e00000 41000000 41100000 41200000  # one to ten
+  3F800000 40000000 40400000 40800000 40A00000 40C00000 40E00000 41000000 41100000 41200000
+"""
+expect.hex = """
+  3f800000 40000000 40400000 40800000 40a00000 40c00000 40e00000 41000000 41100000 41200000
+  # Once more.
+  3f800000 40000000 40400000 40800000 40a00000 40c00000 40e00000 41000000 41100000 41200000"""
+"#;
+
 const SMALL: &str = r#"
 [let]
 n = 1024
@@ -94,7 +118,7 @@ fn failure(from: &str, to: &str) -> String {
 #[test]
 fn the_whole_grammar_reads_back() {
     let recipe = Recipe::parse("kernel.toml", FULL).unwrap();
-    assert_eq!(recipe.buffers.len(), 6);
+    assert_eq!(recipe.buffers.len(), 7);
     assert_eq!(recipe.buffers[2].name, "odd name");
     assert_eq!(recipe.launches[0].args.len(), 10);
     let printed = recipe.to_toml();
@@ -105,10 +129,41 @@ fn the_whole_grammar_reads_back() {
     assert_eq!(recipe.hash(), header::read("again.ptx", &header).unwrap().unwrap().hash());
 }
 
+/// The error of [`WORDS`] with one thing changed, as lines of a `.ptx`.
+fn word_failure(from: &str, to: &str) -> String {
+    assert!(WORDS.contains(from), "{from}");
+    let header: String = WORDS.replacen(from, to, 1).trim_start().lines().map(|line| format!("//@ {line}\n")).collect();
+    let recipe = header::read("case.ptx", &header).map(Option::unwrap);
+    recipe.and_then(|recipe| recipe.resolve(&Limits::default())).unwrap_err().to_string()
+}
+
+#[test]
+fn words_are_bits() {
+    let recipe = Recipe::parse("kernel.toml", WORDS).unwrap();
+    let memory = Memory::new(&recipe.resolve(&Limits::default()).unwrap(), 0).unwrap();
+    let values: Vec<f32> =
+        memory.buffers[0].contents.to_vec().chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+    assert_eq!(values[..10], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]);
+    assert_eq!(values[..10], values[10..]);
+    memory.check(&recipe.resolve(&Limits::default()).unwrap()).unwrap();
+    assert_eq!(Recipe::parse("again", &recipe.to_toml()).unwrap(), recipe);
+}
+
+#[test]
+fn wrong_words_are_named() {
+    insta::assert_snapshot!(word_failure("41200000  #", "4120000  #"), @"case.ptx:5:88: `init` of [buffer.x]: word 10 is `4120000`: expected 8 digits for f32, found 7");
+    insta::assert_snapshot!(word_failure("40A00000", "0x40A000"), @"case.ptx:6:43: `init` of [buffer.x]: word 15 is `0x40A000`: `x` is no hexadecimal digit");
+    insta::assert_snapshot!(word_failure("40A00000", "040A00000"), @"case.ptx:6:43: `init` of [buffer.x]: word 15 is `040A00000`: expected 8 digits for f32, found 9");
+    insta::assert_snapshot!(word_failure("41200000  #", "#"), @"case.ptx:1:13: `init` of buffer `x` lists 19 values: it has 20 elements");
+    insta::assert_snapshot!(word_failure("  # Once more.", "  3f800000"), @"case.ptx:1:13: `expect` of buffer `x` lists 21 values: it has 20 elements");
+    insta::assert_snapshot!(word_failure("40A00000", "40,A0000é"), @"case.ptx:6:43: `init` of [buffer.x]: word 15 is `40,A0000é`: `,` is no hexadecimal digit");
+    insta::assert_snapshot!(word_failure("init.hex", "init.words"), @"case.ptx:4:10: unknown key `words` in `init` of [buffer.x]: expected one of hex");
+}
+
 #[test]
 fn buffers_keep_the_order_of_the_text() {
     let names: Vec<_> = Recipe::parse("kernel.toml", FULL).unwrap().buffers.into_iter().map(|b| b.name).collect();
-    assert_eq!(names, ["x", "lookup", "odd name", "out", "list", "bits"]);
+    assert_eq!(names, ["x", "lookup", "odd name", "out", "list", "words", "bits"]);
 }
 
 #[test]
@@ -305,8 +360,26 @@ fn mutate(text: &str, edits: &[(usize, usize, usize, String)]) -> String {
 }
 
 fn edits() -> impl Strategy<Value = Vec<(usize, usize, usize, String)>> {
-    let words =
-        ["", "", "99999999999999999999", "-1", "\"", "[", "{", "]", "=", "\n", "é", "0", ".", "(", "n", "1e999"];
+    let words = [
+        "",
+        "",
+        "99999999999999999999",
+        "-1",
+        "\"",
+        "[",
+        "{",
+        "]",
+        "=",
+        "\n",
+        "é",
+        "0",
+        ".",
+        "(",
+        "n",
+        "1e999",
+        "#",
+        "\"\"\"",
+    ];
     let words = prop::sample::select(words.map(String::from).to_vec());
     prop::collection::vec((0usize..4000, 0usize..12, 0usize..4000, words), 1..6)
 }
@@ -318,8 +391,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn mutated_recipes_never_panic(edits in edits(), full: bool) {
-        let text = mutate(if full { FULL } else { SMALL }, &edits);
+    fn mutated_recipes_never_panic(edits in edits(), text in prop::sample::select(&[FULL, SMALL, WORDS])) {
+        let text = mutate(text, &edits);
         if let Ok(recipe) = Recipe::parse("kernel.toml", &text) {
             let printed = recipe.to_toml();
             prop_assert_eq!(&Recipe::parse("again", &printed).unwrap(), &recipe, "{}", printed);
@@ -332,8 +405,8 @@ proptest! {
     }
 
     #[test]
-    fn mutated_headers_never_panic(edits in edits()) {
-        let header = Recipe::parse("kernel.toml", SMALL).unwrap().to_header();
+    fn mutated_headers_never_panic(edits in edits(), recipe in prop::sample::select(&[SMALL, WORDS])) {
+        let header = Recipe::parse("kernel.toml", recipe).unwrap().to_header();
         let ptx = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 x, .param .u32 n) { ret; }\n";
         let cures = "//@ fix launch.0.block = [64, 1, 1]\n//@ fix: ret;\n";
         let text = mutate(&format!("{header}{cures}{ptx}"), &edits);

@@ -92,8 +92,10 @@ impl Arguments {
     /// Each mutant of one module under every recipe that runs it.
     fn judge(&self, witnesses: &[&(String, Kernel)], bar: &ProgressBar) -> anyhow::Result<Judged> {
         let trials = witnesses.iter().map(|one| self.trial(&one.0, &one.1)).collect::<anyhow::Result<Vec<_>>>()?;
+        let mut by_length: Vec<_> = witnesses.iter().zip(&trials).collect();
+        by_length.sort_by_key(|(_, trial)| trial.length());
         let mut all = BTreeMap::new();
-        for ((_, kernel), trial) in witnesses.iter().zip(&trials) {
+        for ((_, kernel), trial) in by_length {
             for mutant in mutants(kernel, trial.resolved()) {
                 let (_, tried) = all.entry(mutant.key()).or_insert((mutant, vec![]));
                 tried.push(trial);
@@ -103,8 +105,7 @@ impl Arguments {
         let assembler = Assembler::new(kernel);
         bar.inc_length(all.len() as u64);
         let judge = |(mutant, trials): (Mutant, Vec<&Trial>)| {
-            let verdict = Verdict::over(trials.iter().map(|trial| trial.judge(&mutant)));
-            let verdict = assembler.confirm(&mutant, verdict);
+            let verdict = assembler.confirm(&mutant, emulator::mutate::judge(&mutant, &trials));
             bar.inc(1);
             (mutant, verdict)
         };

@@ -1,7 +1,7 @@
 //! Mutation: one synchronisation is taken away or weakened, and the checks must notice.
 //!
 //! [`operators`] says what can be done to an instruction, [`rewrite`] makes the changed kernel, [`trial`] runs it beside
-//! the kernel itself, [`results`] tells whether what it leaves in memory is the kernel's, [`path`] proves that a silent
+//! the kernel itself, [`witnesses`] asks several launches, [`results`] tells whether what it leaves in memory is the kernel's, [`path`] proves that a silent
 //! mutant had nothing to order, unless [`blind`] says that nobody looked.
 //!
 //! ```
@@ -52,8 +52,10 @@ mod results;
 mod rewrite;
 mod trial;
 mod verdict;
+mod witnesses;
 
 pub use operators::Operator;
 pub use rewrite::{Mutant, mutants};
 pub use trial::Trial;
 pub use verdict::{Catch, Cause, Proof, Verdict};
+pub use witnesses::judge;

@@ -29,9 +29,7 @@ type Pair = (u32, u32);
 impl Trial<'_> {
     /// The proof for a mutant that no check minds, or what stands against one.
     pub(super) fn proof(&self, mutant: &Mutant) -> Result<Proof, Cause> {
-        if let Some((first, second)) = self.shared(mutant, &[])? {
-            return Err(Cause::Needed { first, second });
-        }
+        self.is_not_needed(mutant)?;
         let others = self.others(mutant);
         for other in others.iter().take(MOST_ASKED) {
             if let Some((first, second)) = self.shared(mutant, &[other.site()])? {
@@ -49,6 +47,25 @@ impl Trial<'_> {
             }
         }
         Ok(Proof::NothingToOrder)
+    }
+
+    /// What shorter launches have proven, as far as it holds for these: lines that only they run may need the mutant's
+    /// synchronisation, or be ordered by it among others. Who else orders what the shorter ones run is not asked again.
+    pub(super) fn confirmed(&self, mutant: &Mutant, proof: Proof) -> Result<Proof, Cause> {
+        self.is_not_needed(mutant)?;
+        if proof != Proof::NothingToOrder {
+            return Ok(proof);
+        }
+        let sites: Vec<Site> = self.others(mutant).iter().map(|other| other.site()).collect();
+        let shared = self.shared(mutant, &sites)?;
+        Ok(shared.map_or(proof, |(first, second)| Proof::Paths { first, second }))
+    }
+
+    fn is_not_needed(&self, mutant: &Mutant) -> Result<(), Cause> {
+        match self.shared(mutant, &[])? {
+            Some((first, second)) => Err(Cause::Needed { first, second }),
+            None => Ok(()),
+        }
     }
 
     /// The other synchronisations of the mutant's function, one for each statement: likely ones first, which are of the

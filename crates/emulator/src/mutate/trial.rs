@@ -1,10 +1,10 @@
 //! A kernel whose mutants are judged: what it does itself, and what each mutant does differently.
 
-use super::blind;
 use super::path::{Conflicts, Site};
 use super::results::{Results, is_same, may_vary};
 use super::rewrite::{Mutant, trapping};
-use super::verdict::{Catch, Cause, Proof, Verdict};
+use super::verdict::{Catch, Verdict};
+use super::witnesses;
 use crate::backend::{Emulator, Error, Loaded};
 use crate::checks;
 use crate::identity::Identity;
@@ -54,7 +54,7 @@ enum Extent {
 }
 
 /// What a mutant's runs showed.
-enum Tried {
+pub(super) enum Tried {
     Caught(Catch),
     /// Nothing; but are mbarriers left with other arrivals in an open phase than the kernel leaves there?
     Silent {
@@ -91,6 +91,11 @@ impl<'k> Trial<'k> {
     /// What the recipe says in plain numbers.
     pub fn resolved(&self) -> &Resolved {
         &self.resolved
+    }
+
+    /// How long its launches are: they execute so many instructions, and are given more.
+    pub fn length(&self) -> u64 {
+        self.budgets[Extent::Whole as usize]
     }
 
     /// What the kernel is blamed for itself: mutants are judged by what is new.
@@ -163,40 +168,20 @@ impl<'k> Trial<'k> {
         self.known.get(&Identity::of(finding)).is_none_or(|known| finding.severity > known.severity)
     }
 
-    /// The verdict on one mutant.
+    /// The verdict on one mutant, where these launches are all there are.
     pub fn judge(&self, mutant: &Mutant) -> Verdict {
-        let strays = match self.tried(&mutant.of(self.kernel)) {
-            Ok(Tried::Caught(catch)) => return Verdict::Caught(catch),
-            Err(error) => return Verdict::Missed(Cause::Refused(error.to_string())),
-            Ok(Tried::Silent { strays }) => strays,
-        };
-        if !self.executes(mutant) {
-            return Verdict::NotExecuted;
-        }
-        if strays && mutant.operator.miscounts() {
-            return Verdict::Missed(Cause::Strays);
-        }
-        if mutant.operator.strengthens() {
-            return Verdict::Equivalent(Proof::Stronger);
-        }
-        let instruction = self.instruction(mutant);
-        if let Some(what) = instruction.and_then(blind::spot) {
-            return Verdict::Missed(Cause::Blind(what));
-        }
-        match self.proof(mutant) {
-            Ok(proof) => Verdict::Equivalent(proof),
-            Err(cause) => Verdict::Missed(cause),
-        }
+        witnesses::judge(mutant, &[self])
     }
 
     /// Who notices, from the cheapest run to the most thorough.
-    fn tried(&self, changed: &Kernel) -> Result<Tried, Error> {
+    pub(super) fn tried(&self, mutant: &Mutant) -> Result<Tried, Error> {
+        let changed = mutant.of(self.kernel);
         let glances = if self.communicating { &[] } else { &self.seeds[..] };
         let glances = glances.iter().map(|seed| (*seed, Extent::Glance));
         let wholes = self.seeds_of_whole().iter().map(|seed| (*seed, Extent::Whole));
         let mut strays = false;
         for (seed, extent) in glances.chain(wholes) {
-            match self.tried_once(changed, seed, extent)? {
+            match self.tried_once(&changed, seed, extent)? {
                 Tried::Silent { strays: now } => strays |= now,
                 caught => return Ok(caught),
             }
@@ -221,7 +206,7 @@ impl<'k> Trial<'k> {
     }
 
     /// Does any thread run the statement, under any schedule? A trap in its place tells.
-    fn executes(&self, mutant: &Mutant) -> bool {
+    pub(super) fn executes(&self, mutant: &Mutant) -> bool {
         let trapped = trapping(self.kernel, mutant.site());
         let name = checks::trap::CHECK.name;
         let traps = |run: Run| run.findings.iter().any(|one| one.check == name && one.primary().line == mutant.line);
@@ -231,7 +216,7 @@ impl<'k> Trial<'k> {
         seen(&0, Extent::Glance) || self.seeds_of_whole().iter().any(|seed| seen(seed, Extent::Whole))
     }
 
-    fn instruction(&self, mutant: &Mutant) -> Option<&Instruction> {
+    pub(super) fn instruction(&self, mutant: &Mutant) -> Option<&Instruction> {
         match &self.kernel.module().functions[mutant.function].body[mutant.statement] {
             Statement::Instruction(instruction) => Some(instruction),
             _ => None,

@@ -56,19 +56,6 @@ pub enum Cause {
 }
 
 impl Verdict {
-    /// Of several launches of one kernel: whoever notices has noticed, and nobody vouches for what another missed.
-    pub fn over(witnesses: impl Iterator<Item = Verdict>) -> Verdict {
-        let mut all = Verdict::NotExecuted;
-        for verdict in witnesses {
-            all = match (all, verdict) {
-                (_, caught @ Verdict::Caught(_)) => return caught,
-                (Verdict::NotExecuted, other) | (Verdict::Equivalent(_), other @ Verdict::Missed(_)) => other,
-                (known, _) => known,
-            };
-        }
-        all
-    }
-
     /// The column of the table.
     pub fn word(&self) -> &'static str {
         match self {
@@ -134,22 +121,5 @@ impl fmt::Display for Lines {
             Lines(first, second) if first == second => write!(formatter, "line {first}"),
             Lines(first, second) => write!(formatter, "lines {first} and {second}"),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_witness_catches_for_all_and_none_excuses_another() {
-        let caught = || Verdict::Caught(Catch::WrongResult { seed: 0 });
-        let missed = || Verdict::Missed(Cause::Undecided);
-        let equivalent = || Verdict::Equivalent(Proof::Stronger);
-        let over = |all: Vec<Verdict>| Verdict::over(all.into_iter());
-        assert_eq!(over(vec![equivalent(), missed(), caught()]), caught());
-        assert_eq!(over(vec![equivalent(), missed(), Verdict::NotExecuted]), missed());
-        assert_eq!(over(vec![Verdict::NotExecuted, equivalent()]), equivalent());
-        assert_eq!(over(vec![]), Verdict::NotExecuted);
     }
 }

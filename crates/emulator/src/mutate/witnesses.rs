@@ -1,0 +1,36 @@
+//! The launches of one kernel together: whoever notices has noticed, and nobody vouches for what another missed.
+
+use super::blind;
+use super::rewrite::Mutant;
+use super::trial::{Trial, Tried};
+use super::verdict::{Cause, Proof, Verdict};
+
+/// The verdict on a mutant, over launches from the shortest to the longest: a longer one runs only where the shorter ones
+/// show nothing.
+pub fn judge(mutant: &Mutant, witnesses: &[&Trial]) -> Verdict {
+    let (mut strays, mut refused) = (false, None);
+    for trial in witnesses {
+        match trial.tried(mutant) {
+            Ok(Tried::Caught(catch)) => return Verdict::Caught(catch),
+            Ok(Tried::Silent { strays: here }) => strays |= here,
+            Err(error) => refused = Some(error.to_string()),
+        }
+    }
+    if let Some(why) = refused {
+        return Verdict::Missed(Cause::Refused(why));
+    }
+    let reached: Vec<&Trial> = witnesses.iter().filter(|trial| trial.executes(mutant)).copied().collect();
+    let Some((shortest, longer)) = reached.split_first() else { return Verdict::NotExecuted };
+    if strays && mutant.operator.miscounts() {
+        return Verdict::Missed(Cause::Strays);
+    }
+    if mutant.operator.strengthens() {
+        return Verdict::Equivalent(Proof::Stronger);
+    }
+    if let Some(what) = shortest.instruction(mutant).and_then(blind::spot) {
+        return Verdict::Missed(Cause::Blind(what));
+    }
+    let proof = shortest.proof(mutant);
+    let proof = longer.iter().fold(proof, |proof, trial| trial.confirmed(mutant, proof?));
+    proof.map_or_else(Verdict::Missed, Verdict::Equivalent)
+}
