@@ -8,8 +8,8 @@ use super::trace::TraceTo;
 use super::{Arithmetic, Exit, policies};
 use emulator::{Emulator, checks};
 use launch::backend::{Backend, Options};
-use launch::{Finding, Kernel, Limits, Memory, Policy};
-use serde_json::json;
+use launch::{Finding, Kernel, Limits, Memory, OperandSite, Operands, Policy};
+use serde_json::{Value, json};
 
 /// Runs a kernel on the emulator under several schedules and reports races, missing waits and their like
 #[derive(clap::Args)]
@@ -52,6 +52,10 @@ pub struct Arguments {
     #[arg(long = "check", value_name = "CHECK", value_parser = [checks::nan_birth::CHECK.name])]
     asked_for: Option<String>,
 
+    /// Also count every byte that instructions move, and compare with what the checks look at
+    #[arg(long)]
+    audit: bool,
+
     /// Leave out the lints, which tell of costs
     #[arg(long, conflicts_with = "deny_lints")]
     no_lints: bool,
@@ -85,10 +89,14 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let sanitized = emulator::sanitize_under(&kernel, &schedules, arguments.data_seed)?;
     let findings = &sanitized.findings;
     let (exit, tally) = (arguments.denied.exit(findings), Tally::of(findings));
+    let operands = sanitized.operands();
     arguments.draw(&kernel, findings, &schedules)?;
     match arguments.format {
         Format::Json => {
-            let own = json!({ "counts": tally.json(), "findings": findings_json(findings) });
+            let mut own = json!({ "counts": tally.json(), "findings": findings_json(findings) });
+            if let Some(operands) = &operands {
+                own["operands"] = operands_json(operands);
+            }
             print_json("sanitize", verdict(exit), exit, own);
         }
         Format::Sarif => println!("{:#}", sarif::document(&kernel, findings, exit)),
@@ -99,9 +107,28 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
             let (launches, schedules) =
                 (counted(launches, "launch", "es"), counted(schedules.len() as u64, "schedule", "s"));
             println!("{tally}; {launches} ran under {schedules}");
+            if let Some(operands) = &operands {
+                println!("operands: {operands}");
+                operands.unseen().for_each(|site| println!("  line {}: {}", site.line, past_the_checks(site)));
+            }
         }
     }
     Ok(exit)
+}
+
+fn operands_json(operands: &Operands) -> Value {
+    let site = |site: &OperandSite| {
+        let OperandSite { line, mnemonic, read, written, barriers, private, .. } = site;
+        json!({ "line": line, "instruction": mnemonic, "read": read, "written": written, "mbarriers": barriers,
+                "private": private, "unseen": site.unseen.is_some().then(|| past_the_checks(site)) })
+    };
+    json!(operands.sites.values().map(site).collect::<Vec<_>>())
+}
+
+/// What went past the checks at an instruction: a bug of ours.
+fn past_the_checks(site: &OperandSite) -> String {
+    let (example, count) = site.unseen.clone().unwrap_or_default();
+    format!("{}: {example}; so in {}", site.mnemonic, counted(count, "execution", "s"))
 }
 
 impl Arguments {
@@ -112,8 +139,8 @@ impl Arguments {
             some => some.iter().copied().map(Some).collect(),
         };
         let (precision, nan_birth) = (self.arithmetic.into(), self.asked_for.is_some());
-        let (instruction_budget, algebra) = (self.budget, self.algebra);
-        let options = Options { instruction_budget, precision, algebra, nan_birth, ..Options::default() };
+        let (instruction_budget, algebra, audit) = (self.budget, self.algebra, self.audit);
+        let options = Options { instruction_budget, precision, algebra, nan_birth, audit, ..Options::default() };
         let under = |seed| policies.iter().map(move |policy| Options { seed, policy: *policy, ..options });
         let mut schedules: Vec<Options> = seeds.into_iter().flat_map(under).collect();
         // What an access costs is the same under every schedule.

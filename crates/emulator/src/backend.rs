@@ -13,7 +13,7 @@ use happens_before::Footprint;
 use launch::backend::{Backend, Engine, Options, Run, Witness};
 use launch::resolved::{self, MAP_BYTES, Placement};
 use launch::tensor_map::ResolvedMap;
-use launch::{Element, Kernel, Limits, Memory, Resolved};
+use launch::{Element, Kernel, Limits, Memory, Operands, Resolved};
 use ptx::{Function, Module};
 use std::time::Instant;
 
@@ -83,12 +83,13 @@ impl Backend for Emulator {
         let launches = loaded.resolved.launches.len();
         device.timeline = (options.traced_blocks > 0).then(|| Timeline::new(options.traced_blocks, launches));
         let mut findings = Findings::new(&loaded.kernel, options);
-        let mut run = Run::default();
+        let (mut run, mut operands) = (Run::default(), Operands::default());
         let spots = loaded.kernel.recipe.launches.iter().map(|launch| launch.spot.0);
         for (launch, written) in loaded.resolved.launches.iter().zip(spots) {
             let start = Instant::now();
             let executed = device.launch(&loaded.kernel, (launch, written), &mut findings, options)?;
             run.instructions += executed.unwrap_or_default();
+            operands.absorb(findings.settle_operands());
             run.times.push(start.elapsed());
             let entry = loaded.kernel.entry(launch)?;
             run.witness.extend(executed.map(|_| Witness::of(&entry.name, launch)));
@@ -104,6 +105,7 @@ impl Backend for Emulator {
         run.outputs = memory.changes_since(&before);
         run.stray_arrivals = findings.stray_arrivals;
         run.faults = findings.faults;
+        run.operands = (options.audit && options.checks).then_some(operands);
         run.findings = merge(findings.into_vec().iter());
         Ok(run)
     }

@@ -1,10 +1,11 @@
 //! Findings of a run: equal ones are merged and counted, and they come out in the order of the text.
 
+use crate::audit::Tally;
 use crate::checks::Check;
 use crate::cost::Costs;
 use launch::backend::Options;
 use launch::finding::{Event, Finding, Severity};
-use launch::{Kernel, Policy};
+use launch::{Kernel, OperandSite, Operands, Policy};
 use ptx::forms::Control;
 use ptx::{Op, Operand, Parsed, Statement, StatementId};
 use std::collections::BTreeMap;
@@ -94,6 +95,8 @@ pub struct Findings<'a> {
     pub stray_arrivals: u64,
     /// Of the cluster that has most.
     pub faults: u64,
+    /// What the instructions of the launch that runs moved, if somebody counts.
+    pub operands: Tally,
 }
 
 impl<'a> Findings<'a> {
@@ -109,13 +112,15 @@ impl<'a> Findings<'a> {
             costs: Costs::default(),
             stray_arrivals: 0,
             faults: 0,
+            operands: Tally::default(),
         }
     }
 
     /// A place for the findings of a part of the launch.
     pub fn empty(&self) -> Findings<'a> {
         let layout = self.layout.clone();
-        Findings { found: BTreeMap::new(), layout, costs: Costs::default(), stray_arrivals: 0, faults: 0, ..*self }
+        let (costs, operands) = (Costs::default(), Tally::default());
+        Findings { found: BTreeMap::new(), layout, costs, stray_arrivals: 0, faults: 0, operands, ..*self }
     }
 
     /// Adds what was found in a part of the launch, as if it had been found here.
@@ -123,6 +128,7 @@ impl<'a> Findings<'a> {
         self.costs.absorb(part.costs);
         self.stray_arrivals += part.stray_arrivals;
         self.faults = self.faults.max(part.faults);
+        self.operands.absorb(part.operands);
         for (key, finding) in part.found {
             let count = finding.count;
             self.found.entry(key).and_modify(|known| known.count += count).or_insert(finding);
@@ -132,6 +138,22 @@ impl<'a> Findings<'a> {
     /// A launch is over: what it cost is known.
     pub fn settle_costs(&mut self) {
         std::mem::take(&mut self.costs).reports().for_each(|report| self.add(report));
+    }
+
+    /// A launch is over: what its instructions moved.
+    pub fn settle_operands(&mut self) -> Operands {
+        let mut operands = Operands::default();
+        for (step, site) in std::mem::take(&mut self.operands).into_sites() {
+            let (function, _, statement) = self.locate(step);
+            let Some(Statement::Instruction(one)) = self.body(function).get(statement as usize) else { continue };
+            let names_memory = |one: &Operand| matches!(one, Operand::Address(_) | Operand::TensorAddress(..));
+            if site.is_idle() && !one.operands.iter().any(names_memory) {
+                continue;
+            }
+            let (line, mnemonic, form) = (self.line(step), one.mnemonic(), format!("{:?}", one.form.op));
+            operands.sites.insert((function, statement as usize), OperandSite { line, mnemonic, form, ..site });
+        }
+        operands
     }
 
     /// Says which entry runs from now on.

@@ -36,6 +36,7 @@
 
 pub mod algebra;
 pub mod async_engines;
+mod audit;
 mod backend;
 pub mod checks;
 mod cost;
@@ -53,6 +54,7 @@ mod scheduler;
 mod simd;
 mod trace;
 
+pub use audit::PRIVATE;
 pub use backend::{Emulator, Error, Loaded, executes, operand_sets};
 pub use exec::{Difference, NOT_BIT_EQUAL, knows_special};
 pub use machine::Unsupported;

@@ -5,7 +5,7 @@ use crate::checks::nondeterminism;
 use crate::identity::Identity;
 use launch::backend::{Backend, Options, Run};
 use launch::finding::Severity;
-use launch::{Finding, Kernel, Memory};
+use launch::{Finding, Kernel, Memory, Operands};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -19,6 +19,17 @@ pub struct Sanitized {
     pub findings: Vec<Finding>,
     /// Each seed's run and what it left in memory.
     pub runs: Vec<(u64, Run, Memory)>,
+}
+
+impl Sanitized {
+    /// What instructions moved under all schedules, if that was counted.
+    pub fn operands(&self) -> Option<Operands> {
+        let runs = self.runs.iter().filter_map(|(_, run, _)| run.operands.clone());
+        runs.reduce(|mut all, run| {
+            all.absorb(run);
+            all
+        })
+    }
 }
 
 /// Runs the kernel once for each seed. `data_seed` fills the buffers, the same for every schedule.

@@ -65,6 +65,17 @@ impl Detector {
         self.bulk(at, bulk, read, Access { strong, ..write });
     }
 
+    /// A bulk copy that will not be, because of its descriptor: reading that is all it does.
+    pub fn refuse_bulk(&mut self, at: Lanes, site: Site, map: u64) {
+        if self.idle {
+            return;
+        }
+        self.forget_hits();
+        let (warp, _) = self.warp(at);
+        let read = Access { asynchronous: true, ..Access::weak(warp.lanes_row(), warp.time, site.0, false) };
+        self.read_map(at, map, read);
+    }
+
     /// `cp.async.bulk.commit_group`.
     pub fn bulk_commit(&mut self, at: Lanes) {
         if self.idle {

@@ -73,7 +73,10 @@ impl Names {
 impl Detector {
     /// Takes what clusters share at the beginning of a turn, and gives it back at the end.
     pub fn exchange(&mut self, commons: &mut Commons) {
-        std::mem::swap(&mut self.shadows[Space::Global as usize], &mut commons.shadow);
+        let shadow = &mut self.shadows[Space::Global as usize];
+        std::mem::swap(shadow, &mut commons.shadow);
+        // The record is not of the shadow, but of who looks.
+        std::mem::swap(&mut shadow.record, &mut commons.shadow.record);
         std::mem::swap(&mut self.words[Space::Global as usize], &mut commons.words);
         std::mem::swap(&mut self.names.members, &mut commons.members);
     }

@@ -50,6 +50,7 @@ mod places;
 mod pool;
 mod product;
 mod proxy;
+mod record;
 mod report;
 mod rows;
 mod scope;
@@ -89,6 +90,8 @@ use near_miss::NearMisses;
 pub use places::Places;
 pub use proxy::ProxyFence;
 use proxy::TensorMaps;
+use record::Objects;
+pub use record::{Seen, Sight};
 use rows::Rows;
 use scope::Seat;
 pub use scope::{Scope, Semantics};
@@ -178,6 +181,7 @@ pub struct Detector {
     missed_fence: bool,
     /// Looks away: accesses and barriers cost nothing, and nothing is found.
     idle: bool,
+    objects: Objects,
 }
 
 impl Detector {
@@ -213,6 +217,7 @@ impl Detector {
             lifetimes: Lifetimes::default(),
             missed_fence: false,
             idle: false,
+            objects: Objects::default(),
         }
     }
 

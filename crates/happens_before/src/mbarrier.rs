@@ -153,6 +153,7 @@ impl Detector {
         if self.idle {
             return;
         }
+        self.objects.add(barrier);
         let lane = at.mask.trailing_zeros() as u8;
         let (warp, _) = self.warp(at);
         let epoch = Epoch { warp: at.warp, lane, time: warp.time };
@@ -171,6 +172,7 @@ impl Detector {
         if self.idle {
             return;
         }
+        self.objects.add(barrier);
         let old = self.mbarriers.at(barrier, &mut self.rows);
         (old.initialised, old.fenced) = (None, None);
     }
@@ -193,6 +195,7 @@ impl Detector {
 
     /// Is the initialisation of an mbarrier known to all these lanes? Asked before they use it.
     pub fn mbarrier_is_initialised(&self, at: Lanes, barrier: u64) -> bool {
+        self.objects.add(barrier);
         let Some(found) = self.mbarriers.all.get(&barrier) else { return false };
         let Some(init) = found.initialised else { return false };
         let row = self.warps[init.warp as usize].lanes_row();
@@ -213,6 +216,7 @@ impl Detector {
         if self.idle {
             return;
         }
+        self.objects.add(barrier);
         let semantics = self.narrowed(semantics);
         self.remote_access(at, site, Places::Same(barrier), MBARRIER);
         let found = self.mbarriers.at(barrier, &mut self.rows);
@@ -228,6 +232,7 @@ impl Detector {
         if self.idle {
             return;
         }
+        self.objects.add(barrier);
         let found = self.mbarriers.at(barrier, &mut self.rows);
         let (phase, warp) = (found.phase(), &mut self.warps[at.warp as usize]);
         let (mask, row, seat) = (at.mask & warp.live, warp.track_row(Track::Copies), warp.seat());
@@ -263,6 +268,7 @@ impl Detector {
         if self.idle {
             return;
         }
+        self.objects.add(barrier);
         let semantics = self.narrowed(semantics);
         let found = self.mbarriers.at(barrier, &mut self.rows);
         let warp = &mut self.warps[at.warp as usize];
@@ -286,6 +292,7 @@ impl Detector {
 
     /// A lane issues a copy that an mbarrier will tell of: its row and the time at which it will.
     pub(super) fn issue_load(&mut self, at: Lanes, site: Site, barrier: u64) -> (Row, u32) {
+        self.objects.add(barrier);
         let found = self.mbarriers.at(barrier, &mut self.rows);
         found.in_flight = true;
         let time = found.complete + 1;

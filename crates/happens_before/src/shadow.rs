@@ -9,6 +9,7 @@ use super::lists::{Hit, Lists};
 use super::mark::{Item, LIST, MANY, Mark, SPLIT};
 use super::pages::{PAGE, Pages};
 use super::pool::{Pool, make_room, push};
+use super::record::Record;
 
 /// The last write and the reads that followed it.
 #[derive(Clone, Copy, Default)]
@@ -29,6 +30,7 @@ pub struct Shadow {
     pub hits: Vec<Hit>,
     /// Accesses so far that did not follow all before them, also where that was not worth a hit.
     strays: u64,
+    pub record: Record,
 }
 
 /// What is remembered of some bytes.
@@ -105,6 +107,7 @@ impl Shadow {
 
     /// A weak access to `count` whole granules. `mark` is that of the first; each further one begins `step` lanes on.
     pub fn granules(&mut self, quick: &mut Quick, granule: u64, count: u64, mark: Mark, step: u32, write: bool) {
+        self.record.mark(granule * 16, count * 16, &mark, write);
         let mut done = 0;
         while done < count {
             let here = (count - done).min(PAGE - (granule + done) % PAGE);
@@ -209,9 +212,9 @@ impl Shadow {
         for word in 0..4u8 {
             let (mark, address) = (mark.at_word(word), granule * 4 + word as u64);
             if mark.pattern().bytes_in_word() == 4 {
-                self.word(actor, address, mark, write);
+                self.enter_word(actor, address, mark, write);
             } else {
-                mark.items(write).for_each(|item| self.list(actor, address, item));
+                mark.items(write).for_each(|item| self.enter_list(actor, address, item));
             }
         }
         if write && self.strays == strays {
@@ -263,6 +266,11 @@ impl Shadow {
 
     /// A weak access to a whole word by one lane or by every lane.
     pub fn word(&mut self, actor: &Actor, word: u64, mark: Mark, write: bool) {
+        self.record.mark(word * 4, 4, &mark, write);
+        self.enter_word(actor, word, mark, write);
+    }
+
+    fn enter_word(&mut self, actor: &Actor, word: u64, mark: Mark, write: bool) {
         let place = self.place(word / 4);
         let block = self.split(place);
         let cell = &mut self.words.all[block][word as usize % 4];
@@ -277,7 +285,7 @@ impl Shadow {
             return;
         }
         let strays = self.strays;
-        mark.items(write).for_each(|item| self.list(actor, word, item));
+        mark.items(write).for_each(|item| self.enter_list(actor, word, item));
         if write && self.strays == strays {
             let listed = std::mem::replace(
                 &mut self.words.all[block][word as usize % 4],
@@ -304,6 +312,11 @@ impl Shadow {
 
     /// The exact case: any bytes of one word, any lanes, weak or strong.
     pub fn list(&mut self, actor: &Actor, word: u64, new: Item) {
+        self.record.item(word, &new);
+        self.enter_list(actor, word, new);
+    }
+
+    fn enter_list(&mut self, actor: &Actor, word: u64, new: Item) {
         let index = self.open_list(word);
         let follows = self.lists.add(index, actor, word * 4, new, &mut self.hits);
         self.strays += u64::from(!follows);

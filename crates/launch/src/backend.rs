@@ -6,6 +6,7 @@ use crate::contents::Contents;
 use crate::finding::Finding;
 use crate::kernel::Kernel;
 use crate::memory::Memory;
+use crate::operands::Operands;
 use crate::policy::Policy;
 use crate::resolved;
 
@@ -81,6 +82,8 @@ pub struct Options {
     pub clusters: u64,
     /// An emulator stops a launch soon after a cluster has more faults than so many.
     pub fault_limit: u64,
+    /// An emulator that checks compares every byte that instructions move with those that the checks look at.
+    pub audit: bool,
     /// A GPU gets no bytes for buffers that nobody initialises: tools that watch it see who reads them.
     pub leaves_poison: bool,
 }
@@ -121,6 +124,7 @@ impl Default for Options {
             traced_blocks: 0,
             clusters: u64::MAX,
             fault_limit: u64::MAX,
+            audit: false,
             leaves_poison: false,
         }
     }
@@ -146,6 +150,8 @@ pub struct Run {
     pub stray_arrivals: u64,
     /// Different faults in the cluster that has most, each pair of places counted once, where an emulator counts them.
     pub faults: u64,
+    /// Bytes that instructions moved and that the checks saw, where that was asked for and the backend counts.
+    pub operands: Option<Operands>,
     /// The timeline, where one was asked for and the backend draws one.
     pub trace: Option<Trace>,
 }

@@ -1,6 +1,7 @@
 //! `cp.async` copies in flight, per lane, in groups. A copy reads its source and writes its destination when it lands:
 //! at any time between its start and the wait that covers it.
 
+use crate::audit::Ticket;
 use crate::exec::Accessed;
 use std::collections::VecDeque;
 
@@ -14,6 +15,8 @@ pub struct Flight {
     pub source_bytes: u32,
     /// What started it, for a trace.
     pub batch: Option<u32>,
+    /// Likewise, for whoever keeps the books.
+    pub ticket: Ticket,
 }
 
 impl Flight {
@@ -98,7 +101,8 @@ mod tests {
     use super::*;
 
     fn flight(bytes: u32) -> Flight {
-        Flight { to: Accessed::Nothing, from: Accessed::Nothing, bytes, source_bytes: bytes, batch: None }
+        let (to, from, ticket) = (Accessed::Nothing, Accessed::Nothing, Ticket::default());
+        Flight { to, from, bytes, source_bytes: bytes, batch: None, ticket }
     }
 
     fn sizes(flights: impl IntoIterator<Item = Flight>) -> Vec<u32> {

@@ -1,6 +1,7 @@
 //! `wgmma` products in flight, of one warp. They are carried out in the order of their issue, at any time until they
 //! are waited for.
 
+use crate::audit::Ticket;
 use crate::exec::{At, Issued, Multiply};
 use launch::finding::Severity;
 use ptx::RegisterId;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 pub struct Product {
     pub multiply: Arc<Multiply>,
     pub issued: Issued,
+    /// What issued it, for whoever keeps the books.
+    pub ticket: Ticket,
 }
 
 /// A product that nobody has waited for, carried out or not: its registers are not the threads' own.

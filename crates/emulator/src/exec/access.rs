@@ -1,6 +1,7 @@
 //! Every access to memory passes here: bounds, bytes nobody wrote, order. Then the bytes move.
 
 use super::At;
+use crate::audit::Column;
 use crate::checks;
 use crate::machine::{Cluster, Values, lanes};
 use crate::memory::{LOCAL_WINDOW, PARAMETER_WINDOW, SharedMemory, in_window};
@@ -197,6 +198,7 @@ impl Cluster<'_, '_> {
 
     /// Up to eight bytes.
     pub fn fetch(&self, accessed: Accessed, skip: usize, bytes: usize) -> u64 {
+        self.note(Column::Read, accessed, skip, bytes);
         match accessed {
             Accessed::Nothing => 0,
             Accessed::Global { allocation, offset } => self.global.pages(allocation).read(offset + skip, bytes),
@@ -212,6 +214,7 @@ impl Cluster<'_, '_> {
     /// Any number of bytes.
     pub fn fetch_all(&self, accessed: Accessed, skip: usize, into: &mut [u8]) {
         let bytes = into.len();
+        self.note(Column::Read, accessed, skip, bytes);
         let from = |data: &[u8], offset: usize, into: &mut [u8]| into.copy_from_slice(&data[offset..offset + bytes]);
         match accessed {
             Accessed::Nothing => into.fill(0),
@@ -233,6 +236,7 @@ impl Cluster<'_, '_> {
                 self.warps[warp].local[lane].bytes.write_all(offset + skip, bytes)
             }
         }
+        self.note_put(accessed, skip, bytes.len());
     }
 
     pub fn put(&mut self, accessed: Accessed, skip: usize, bytes: usize, value: u64) {
@@ -246,6 +250,7 @@ impl Cluster<'_, '_> {
                 self.warps[warp].local[lane].bytes.write(offset + skip, bytes, value)
             }
         }
+        self.note_put(accessed, skip, bytes);
     }
 
     pub fn mark_written(&mut self, accessed: Accessed, bytes: usize) {
@@ -259,6 +264,12 @@ impl Cluster<'_, '_> {
 
     /// The first bytes of an access that nobody wrote, and how many.
     pub fn first_unwritten(&self, accessed: Accessed, bytes: usize) -> Option<(Accessed, usize)> {
+        self.note(Column::Asked, accessed, 0, bytes);
+        self.unwritten(accessed, bytes)
+    }
+
+    /// The same, when it is no check that asks.
+    pub fn unwritten(&self, accessed: Accessed, bytes: usize) -> Option<(Accessed, usize)> {
         match accessed {
             Accessed::Nothing | Accessed::Parameter { .. } => None,
             Accessed::Global { allocation, offset } => {

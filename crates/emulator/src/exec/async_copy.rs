@@ -88,9 +88,11 @@ fn start(cluster: &mut Cluster, at: At, addresses: [&AddressSource; 2], bytes: u
         checks::lint_access(cluster, at, &target, &targets);
     }
     let batch = cluster.trace_copies(at, &targets, bytes);
-    for lane in lanes(at.mask) {
+    // What would go nowhere was reported, and does not move.
+    for lane in lanes(at.mask).filter(|lane| targets[*lane] != Accessed::Nothing) {
         cluster.mark_written(targets[lane], bytes as usize);
-        let flight = Flight { to: targets[lane], from: sources[lane], bytes, source_bytes: sizes[lane], batch };
+        let (to, from, ticket) = (targets[lane], sources[lane], cluster.audit_start());
+        let flight = Flight { to, from, bytes, source_bytes: sizes[lane], batch, ticket };
         cluster.copies.start(at.warp, lane, flight);
     }
     cluster.adversary.see_producer(at.warp);

@@ -214,12 +214,19 @@ impl Start {
             }
             None => vec![home],
         };
-        let cut = self.cut(cluster, at, lane, offset as u32)?;
+        let map = self.map_place(cluster, at, lane);
+        if let Some(place) = map.filter(|_| cluster.checks) {
+            checks::uninitialised_memory::watch_piece(cluster, at, lane, place, MAP_BYTES);
+        }
+        let map = map.and_then(|place| cluster.watched_place(Watched::Global, place));
+        let cut = self.cut(cluster, at, lane, offset as u32).inspect_err(|_| {
+            // A map that is being rewritten is often refused: that it is unordered with the copy is the reason.
+            map.iter().for_each(|map| cluster.detector.refuse_bulk(at.lane(lane).lanes(), Site(at.statement), *map));
+        })?;
         if let Far::Line { .. } = self.far {
             let [(far, near, bytes)] = cut.runs[..] else { return Ok(vec![]) };
             checks::misaligned::watch_line(cluster, at.lane(lane), [far, near.into(), bytes.into()]);
         }
-        let map = self.watched_map(cluster, at, lane);
         let spot = |rank: usize| {
             let (own, offset) = barrier?;
             Some((if self.multicast.is_some() { rank } else { own }, offset as usize))
@@ -232,12 +239,11 @@ impl Start {
         Ok(transfers.collect())
     }
 
-    /// Where the tensor map lies, if threads may write it.
-    fn watched_map(&self, cluster: &Cluster, at: At, lane: usize) -> Option<u64> {
+    /// Where the tensor map lies, if there is one.
+    fn map_place(&self, cluster: &Cluster, at: At, lane: usize) -> Option<Accessed> {
         let Far::Box { map, .. } = &self.far else { return None };
         let access = Access { space: None, kind: Kind::Read, bytes: MAP_BYTES as u32 };
-        let place = cluster.locate((at.warp, lane), &access, cluster.addresses(at.warp, map)[lane]);
-        cluster.watched_place(Watched::Global, place)
+        Some(cluster.locate((at.warp, lane), &access, cluster.addresses(at.warp, map)[lane]))
     }
 
     /// Cuts the copy into runs that are consecutive on both sides.
@@ -307,6 +313,9 @@ impl Cut {
             let (from, to) = if self.route == Route::Store { (near, far) } else { (far, near) };
             if from != Accessed::Nothing && to != Accessed::Nothing {
                 checks::uninitialised_memory::watch_piece(cluster, at, lane, from, *bytes as usize);
+                if self.reduction.is_some() {
+                    checks::uninitialised_memory::watch_piece(cluster, at, lane, to, *bytes as usize);
+                }
                 cluster.mark_written(to, *bytes as usize);
                 transfer.pieces.push(Piece { from, to, bytes: *bytes as usize });
             }

@@ -233,6 +233,7 @@ impl Wait {
         });
         let passed = |lane: &usize| {
             let barrier = spots[*lane].and_then(|spot| cluster.mbarriers.get(&spot));
+            spots[*lane].filter(|_| barrier.is_some()).into_iter().for_each(|spot| cluster.note_barrier(spot));
             barrier.is_none_or(|barrier| match self.parity {
                 true => barrier.has_passed_parity(until[*lane]),
                 false => barrier.has_passed(until[*lane]),

@@ -3,6 +3,7 @@
 use super::access::Access;
 use super::{Action, At, Next};
 use crate::async_engines::tensor_map::{BYTES, Field, replace};
+use crate::checks;
 use crate::machine::{AddressSource, Cluster, Decoder, Source, Why, lanes};
 use happens_before::Kind;
 use ptx::forms::TensorMap as Op;
@@ -65,7 +66,13 @@ pub fn execute(cluster: &mut Cluster, at: At, rewrite: &Rewrite) -> Next {
         _ if at.mask == 0 => {}
         Rewrite::Replace { space, address, field, value } => {
             let (addresses, values) = (cluster.addresses(at.warp, address), cluster.read(at.warp, *value));
-            let accessed = cluster.access(at, &access(*space, Kind::Write), &addresses);
+            let write = access(*space, Kind::Write);
+            // The other fields stay as they are: there must be some.
+            for lane in lanes(if cluster.checks { at.mask } else { 0 }) {
+                let map = cluster.locate((at.warp, lane), &write, addresses[lane]);
+                checks::uninitialised_memory::watch_piece(cluster, at, lane, map, BYTES);
+            }
+            let accessed = cluster.access(at, &write, &addresses);
             for lane in lanes(at.mask) {
                 let mut object = std::array::from_fn(|byte| cluster.fetch(accessed[lane], byte, 1) as u8);
                 replace(&mut object, *field, values[lane]);

@@ -20,6 +20,7 @@ impl Cluster<'_, '_> {
         self.blocks[spot.0].shared.bytes.mark_unwritten(spot.1, checks::mbarrier::BYTES);
         self.detector.mbarrier_init(by.0.lane(by.1).lanes(), watched_shared(spot.0, spot.1));
         self.mbarriers.insert(spot, Mbarrier::new(count));
+        self.note_barrier(spot);
     }
 
     /// `mbarrier.inval` by a lane.
@@ -27,6 +28,7 @@ impl Cluster<'_, '_> {
         checks::mbarrier::report_written(self, spot);
         match self.mbarriers.remove(&spot) {
             Some(old) => {
+                self.note_barrier(spot);
                 self.findings.stray_arrivals += old.arrived();
                 self.detector.mbarrier_invalidate(watched_shared(spot.0, spot.1));
             }
@@ -40,6 +42,7 @@ impl Cluster<'_, '_> {
             return checks::mbarrier::report_no_barrier(self, by, spot);
         };
         let effect = step(barrier);
+        self.note_barrier(spot);
         // Whoever gave up waiting and arrives instead goes on, though the phase stays open.
         self.timeouts = 0;
         if effect == Effect::TooMany {
@@ -61,6 +64,7 @@ impl Cluster<'_, '_> {
     /// An operation starts; it lands when the adversary says so.
     pub fn depart(&mut self, at: At, operation: Operation) -> Number {
         let number = self.flights.announce();
+        self.audit_departure(number);
         self.trace_departure(at, &operation, number);
         self.flights.fly(number, operation);
         self.adversary.see_producer(at.warp);
@@ -83,8 +87,10 @@ impl Cluster<'_, '_> {
         let part = if self.adversary.lands_in_ranges() { self.flights.tear_off(number) } else { None };
         match part {
             Some(mut part) => {
+                let outer = self.audit_arrival(number);
                 self.read_sources(&mut part);
                 self.write_targets(&part);
+                self.audit_pause(outer);
             }
             None => self.arrive(number),
         }
@@ -117,6 +123,7 @@ impl Cluster<'_, '_> {
     pub fn arrive(&mut self, number: Number) {
         let Some(operation) = self.flights.take(number) else { return };
         self.trace_landing(number);
+        let outer = self.audit_arrival(number);
         match operation {
             Operation::Transfer(mut transfer) => {
                 self.read_sources(&mut transfer);
@@ -129,6 +136,7 @@ impl Cluster<'_, '_> {
                 self.signal(spot, |one| one.arrive(1));
             }
         }
+        self.audit_landed(outer);
         self.trace_landed();
     }
 
@@ -136,6 +144,7 @@ impl Cluster<'_, '_> {
     fn signal(&mut self, spot: Spot, step: impl FnOnce(&mut Mbarrier) -> Effect) {
         if let Some(barrier) = self.mbarriers.get_mut(&spot) {
             let effect = step(barrier);
+            self.note_barrier(spot);
             self.phase_effect(spot, effect);
         }
     }
@@ -143,7 +152,9 @@ impl Cluster<'_, '_> {
     /// The sources of an operation are read, and may be overwritten.
     pub fn read_early(&mut self, number: Number) {
         if let Some(Operation::Transfer(mut transfer)) = self.flights.take(number) {
+            let outer = self.audit_arrival(number);
             self.read_sources(&mut transfer);
+            self.audit_pause(outer);
             self.flights.fly(number, Operation::Transfer(transfer));
         }
     }
@@ -162,30 +173,18 @@ impl Cluster<'_, '_> {
                 Some(reduction) => {
                     let mut target = self.bytes_at(piece.to, piece.bytes);
                     reduction.apply(&mut target, data);
-                    self.set_bytes(piece.to, &target);
+                    self.put_all(piece.to, 0, &target);
                 }
-                None => self.set_bytes(piece.to, data),
+                None => self.put_all(piece.to, 0, data),
             }
         }
-        transfer.fills.iter().for_each(|(place, bytes)| self.set_bytes(*place, bytes));
+        transfer.fills.iter().for_each(|(place, bytes)| self.put_all(*place, 0, bytes));
     }
 
     fn bytes_at(&self, place: Accessed, bytes: usize) -> Vec<u8> {
-        match place {
-            Accessed::Global { allocation, offset } => self.global.pages(allocation).copy(offset, bytes),
-            Accessed::Shared { block, offset } => {
-                self.blocks[block].shared.bytes.data()[offset..offset + bytes].to_vec()
-            }
-            _ => vec![],
-        }
-    }
-
-    fn set_bytes(&mut self, place: Accessed, bytes: &[u8]) {
-        match place {
-            Accessed::Global { allocation, offset } => self.global.pages_mut(allocation).write(offset, bytes),
-            Accessed::Shared { block, offset } => self.blocks[block].shared.bytes.write_all(offset, bytes),
-            _ => {}
-        }
+        let mut data = vec![0; bytes];
+        self.fetch_all(place, 0, &mut data);
+        data
     }
 }
 

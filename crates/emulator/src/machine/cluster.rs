@@ -6,6 +6,7 @@ use super::program::{AddressSource, Program, Source};
 use super::register_pool::RegisterPool;
 use super::{Chunk, Fixed, LaunchShape, State, Values, Warp};
 use crate::async_engines::{Copies, Flight, Flights, Mbarrier, Products, Spot};
+use crate::audit::Audit;
 use crate::checks;
 use crate::checks::barrier::BARRIERS;
 use crate::checks::uninitialised_memory::UnwrittenReads;
@@ -102,6 +103,8 @@ pub struct Cluster<'a, 'k> {
     pub unheard: BTreeMap<Spot, u32>,
     /// Counts what instructions are fed, if somebody wants to know.
     pub census: Option<&'a Census>,
+    /// Compares what moves with what the checks see, if somebody wants to know.
+    pub audit: Option<Box<Audit>>,
     /// Synchronisations that synchronise and order nothing, in their order.
     pub silenced: &'a [u32],
 }
@@ -244,13 +247,15 @@ impl Cluster<'_, '_> {
             global: &mut self.global,
             warp: warp as u32,
             detector: self.checks.then_some(&mut self.detector),
+            audit: self.audit.as_deref(),
         };
         let warp = &mut self.warps[warp];
         let (mask, next, stop) = (warp.fragments[fragment].mask, warp.fragments[fragment].next, warp.stop(fragment));
         let (code, registers) = (&program.code, &mut warp.registers);
         let mut straight = Straight { code, registers, mask, next, stop, budget, through, parts, parted: None, memory };
         let executed = straight.run(self.level);
-        let Straight { next, parted, .. } = straight;
+        let Straight { next, parted, memory, .. } = straight;
+        memory.close_books();
         warp.steps += executed;
         if let Some(parted) = parted {
             warp.part(fragment, &parted, next);
@@ -284,6 +289,9 @@ impl Cluster<'_, '_> {
         };
         let mask = self.warps[warp].guarded(fragment, step.guard);
         let at = At { warp, fragment, mask, statement };
+        if mask != 0 {
+            self.audit_begin(statement);
+        }
         if let Some(watched) = step.watched.as_deref().filter(|_| self.checks) {
             let all = self.warps[warp].fragments[fragment].mask;
             checks::uninitialised_register::watch(self, at, all, step, watched);
@@ -298,6 +306,7 @@ impl Cluster<'_, '_> {
         let fed = self.census.and_then(|census| census.fed(self, at, &step.action));
         let read = checks::nan_birth::before(self, at);
         let next = exec::execute(self, at, &step.action);
+        self.audit_end();
         if let Some(read) = read {
             checks::nan_birth::after(self, at, read);
         }
@@ -395,6 +404,7 @@ impl Cluster<'_, '_> {
 
     /// Moves a copy's bytes.
     pub fn land(&mut self, flight: Flight) {
+        let outer = self.audit_landing(flight.ticket);
         let (bytes, source_bytes) = (flight.bytes as usize, flight.source_bytes as usize);
         for from in (0..bytes).step_by(Flight::LONGEST) {
             let mut moved = [0; Flight::LONGEST];
@@ -402,6 +412,7 @@ impl Cluster<'_, '_> {
             self.fetch_all(flight.from, from, &mut moved[..read.min(now)]);
             self.put_all(flight.to, from, &moved[..now]);
         }
+        self.audit_landed(outer);
         self.trace_copy_landed(flight.batch);
     }
 

@@ -5,6 +5,7 @@ use super::gathered::{Gathered, Left};
 use super::register_pool::RegisterPool;
 use super::{Cluster, Program, Warp};
 use crate::async_engines::{Copies, Products};
+use crate::audit::Audit;
 use crate::checks;
 use crate::checks::nan_birth::{Births, Floats};
 use crate::finding::Findings;
@@ -226,18 +227,18 @@ impl Grid<'_> {
         let trace = timeline.and_then(|timeline| timeline.recorder(number, blocks.len(), masks.len()));
         let lints = self.options.lints.then(|| vec![Default::default(); blocks.len()]);
         let births = self.floats.map(|floats| Births::new(floats, masks.len()));
+        let (audits, warps_per_block) = (self.options.audit && self.options.checks, masks.len() / blocks.len());
+        let mut detector = Detector::watching(number as u32, &masks, warps_per_block as u32, self.options.checks);
+        if audits {
+            detector.keep_record();
+        }
         Cluster {
             shape: self.shape,
             number,
             global,
             warps: warps(&masks, self.program),
             copies: Copies::new(masks.len()),
-            detector: Detector::watching(
-                number as u32,
-                &masks,
-                (masks.len() / blocks.len()) as u32,
-                self.options.checks,
-            ),
+            detector,
             blocks,
             cluster_barrier: Default::default(),
             mbarriers: BTreeMap::new(),
@@ -263,6 +264,7 @@ impl Grid<'_> {
             births,
             unheard: BTreeMap::new(),
             census: self.census,
+            audit: audits.then(Box::<Audit>::default),
             silenced: self.silenced,
         }
     }
@@ -285,6 +287,9 @@ impl Grid<'_> {
             checks::registers::report_strays(&mut cluster);
         }
         cluster.land_all();
+        if let Some(audit) = cluster.audit.take() {
+            cluster.findings.operands.absorb(audit.into_tally());
+        }
         cluster.findings.stray_arrivals += cluster.stray_arrivals();
         cluster.trace_end();
         let indices = cluster.blocks.iter().map(|block| block.index).collect();

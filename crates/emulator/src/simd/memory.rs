@@ -1,8 +1,11 @@
 //! Loads and stores of whole warps: bounds and alignment once per instruction, bytes that lie one behind the other moved
 //! as one. Whatever is not plain is left to the definition, which also words what the checks find.
 
+mod books;
+
 use super::lanes::File;
 use super::vector;
+use crate::audit::{Audit, Column};
 use crate::memory::{Bytes, GlobalMemory};
 use happens_before::{Detector, Kind, Lanes, Places, Site, Space};
 
@@ -35,6 +38,8 @@ pub struct View<'a> {
     pub warp: u32,
     /// None: nobody looks for races and unwritten bytes.
     pub detector: Option<&'a mut Detector>,
+    /// Compares what moves with what the checks see, if somebody wants to know.
+    pub audit: Option<&'a Audit>,
 }
 
 /// A page of global memory, by allocation and number.
@@ -84,10 +89,13 @@ impl View<'_> {
             return true;
         }
         let Some(found) = self.find::<LEVEL>(file, traffic, address, mask) else { return false };
+        if CHECKED && self.audit.is_some() {
+            self.open_books(traffic);
+        }
         if CHECKED && self.detector.is_some() && !self.passes(&found, traffic, mask, Kind::Read) {
             return false;
         }
-        let data = self.data(found.page);
+        let data = self.lend::<CHECKED>(&found, traffic, mask);
         match (&found.spread, traffic.bytes) {
             (Spread::Row(offset), 4) => load_row::<LEVEL, 1>(file, traffic, data, *offset),
             (Spread::Row(offset), 8) => load_row::<LEVEL, 2>(file, traffic, data, *offset),
@@ -115,10 +123,13 @@ impl View<'_> {
             return true;
         }
         let Some(found) = self.find::<LEVEL>(file, traffic, address, mask) else { return false };
+        if CHECKED && self.audit.is_some() {
+            self.open_books(traffic);
+        }
         if CHECKED && self.detector.is_some() {
             self.passes(&found, traffic, mask, Kind::Write);
         }
-        let data = self.own(found.page).data_mut();
+        let data = self.lend_to_write::<CHECKED>(&found, traffic, mask);
         match (&found.spread, traffic.bytes) {
             (Spread::Row(offset), 4) => store_row::<LEVEL, 1>(file, traffic, data, *offset),
             (Spread::Row(offset), 8) => store_row::<LEVEL, 2>(file, traffic, data, *offset),
@@ -162,12 +173,24 @@ impl View<'_> {
         (inside && aligned).then_some(Found { page, base, spread })
     }
 
+    /// The bytes of an instruction, and those around them.
     #[inline(always)]
-    fn data(&self, page: Option<Page>) -> &[u8] {
-        match page {
+    fn lend<const CHECKED: bool>(&self, found: &Found, traffic: &Traffic, mask: u32) -> &[u8] {
+        if CHECKED && let Some(audit) = self.audit {
+            self.note(audit, found, traffic, mask, Column::Read);
+        }
+        match found.page {
             Some(page) => self.global.page(page).data(),
             None => self.shared.data(),
         }
+    }
+
+    #[inline(always)]
+    fn lend_to_write<const CHECKED: bool>(&mut self, found: &Found, traffic: &Traffic, mask: u32) -> &mut [u8] {
+        if CHECKED && let Some(audit) = self.audit {
+            self.note(audit, found, traffic, mask, Column::Written);
+        }
+        self.own(found.page).data_mut()
     }
 
     /// The bytes, to write to.
@@ -234,6 +257,13 @@ impl View<'_> {
     }
 
     fn is_written(&self, page: Option<Page>, offset: u32, bytes: u32) -> bool {
+        if let Some(audit) = self.audit {
+            self.note_range(audit, Column::Asked, page, offset, (bytes, 1));
+        }
+        self.counts_as_written(page, offset, bytes)
+    }
+
+    fn counts_as_written(&self, page: Option<Page>, offset: u32, bytes: u32) -> bool {
         match page {
             Some(page) => self.global.page(page).is_written(offset as usize, bytes as usize),
             None => self.shared.is_written(offset as usize, bytes as usize),

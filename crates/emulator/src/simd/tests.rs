@@ -166,7 +166,7 @@ fn kernels_do_what_the_definitions_say() {
                 let mut registers = before.clone();
                 let (code, next, stop) = (&program.code, at as u32, u32::MAX);
                 let (shared, global) = (&mut Bytes::default(), &mut GlobalMemory::default());
-                let memory = View { shared, rank: 0, global, warp: 0, detector: None };
+                let memory = View { shared, rank: 0, global, warp: 0, detector: None, audit: None };
                 let (through, parts, parted) = (true, false, None);
                 let registers = &mut registers;
                 let ran = Straight { code, registers, mask, next, stop, budget: 1, through, parts, parted, memory }

@@ -133,6 +133,18 @@ pub struct Tile {
     pub lines: Range<u32>,
 }
 
+/// Shared memory as products read it.
+pub trait Shared {
+    /// The piece that begins at an offset; none outside.
+    fn piece(&self, first: u32) -> Option<[u8; PIECE as usize]>;
+}
+
+impl<T: AsRef<[u8]> + ?Sized> Shared for T {
+    fn piece(&self, first: u32) -> Option<[u8; PIECE as usize]> {
+        self.as_ref().get(first as usize..)?.first_chunk().copied()
+    }
+}
+
 impl Tile {
     /// The first bytes of all pieces: line by line, or depth by depth for each 8 lines.
     pub fn pieces(&self) -> impl Iterator<Item = u32> {
@@ -149,11 +161,10 @@ impl Tile {
     }
 
     /// The core matrices of each 8 lines, 16 bytes of depth each. What lies outside of `shared` is zero.
-    pub fn cores(&self, shared: &[u8]) -> Vec<Register> {
+    pub fn cores(&self, shared: &(impl Shared + ?Sized)) -> Vec<Register> {
         let mut cores = vec![[0; 32]; self.lines.len() / GROUP as usize * 2];
         for (at, first) in self.pieces().enumerate() {
-            let piece = shared.get(first as usize..).and_then(|bytes| bytes.first_chunk()).copied();
-            let piece: [u8; PIECE as usize] = piece.unwrap_or_default();
+            let piece = shared.piece(first).unwrap_or_default();
             let (group, inside) = (at / 16, at % 16);
             let (line, step) = match self.major {
                 Major::Depth => (inside / 2, inside % 2),
@@ -169,11 +180,10 @@ impl Tile {
     }
 
     /// The elements, the depth running fastest. What lies outside of `shared` is zero: its access is reported before.
-    pub fn elements(&self, shared: &[u8], bits: u32) -> Vec<u32> {
+    pub fn elements(&self, shared: &(impl Shared + ?Sized), bits: u32) -> Vec<u32> {
         let per_piece = (u128::BITS / bits) as usize;
         let mut matrix = vec![0; self.pieces().count() * per_piece];
-        let piece = |first: u32| shared.get(first as usize..)?.first_chunk().copied();
-        let pieces = self.pieces().map(|first| piece(first).unwrap_or_default());
+        let pieces = self.pieces().map(|first| shared.piece(first).unwrap_or_default());
         match self.major {
             Major::Depth => {
                 matrix.chunks_exact_mut(per_piece).zip(pieces).for_each(|(to, piece)| split(piece, bits, to))

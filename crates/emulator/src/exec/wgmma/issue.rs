@@ -1,7 +1,9 @@
 //! A warp issues products, ends groups of them, and waits. PTX ISA, "wgmma.mma_async", "wgmma.wait_group".
 
+use super::descriptor::Shared;
 use super::{Issued, Multiply, PIECE, Request};
 use crate::async_engines::Product;
+use crate::audit::Column;
 use crate::checks;
 use crate::exec::access::{Access, Accessed, watched_shared};
 use crate::exec::{At, Next, together};
@@ -92,7 +94,8 @@ fn issue(cluster: &mut Cluster, at: At, multiply: &Arc<Multiply>) {
         checks::wgmma_registers::watch_product(cluster, at, multiply);
     }
     cluster.trace_product(at, warpgroup(cluster, at.warp).start);
-    cluster.products[at.warp].issue(at, Product { multiply: multiply.clone(), issued });
+    let product = Product { multiply: multiply.clone(), issued, ticket: cluster.audit_start() };
+    cluster.products[at.warp].issue(at, product);
     if cluster.adversary.lands_at_start() {
         // Products of one warp are carried out in their order.
         while let Some(product) = cluster.products[at.warp].take() {
@@ -103,10 +106,11 @@ fn issue(cluster: &mut Cluster, at: At, multiply: &Arc<Multiply>) {
 
 /// Are all bytes inside, and written if anybody asks?
 fn is_plain(cluster: &Cluster, warp: usize, reads: &[Stretch]) -> bool {
-    let (bytes, start) = (&cluster.home(warp).shared.bytes, watched_shared(cluster.rank(warp), 0));
+    let (block, size) = (cluster.rank(warp), cluster.home(warp).shared.bytes.len());
     reads.iter().all(|(_, range)| {
-        let (from, length) = ((range.start - start) as usize, (range.end - range.start) as usize);
-        from + length <= bytes.len() && (!cluster.checks || bytes.is_written(from, length))
+        let (offset, length) = ((range.start - watched_shared(block, 0)) as usize, (range.end - range.start) as usize);
+        let is_written = || cluster.first_unwritten(Accessed::Shared { block, offset }, length).is_none();
+        offset + length <= size && (!cluster.checks || is_written())
     })
 }
 
@@ -125,12 +129,31 @@ fn look_closer(cluster: &mut Cluster, at: At, issued: &Issued) -> bool {
     true
 }
 
+/// The shared memory of a block, which tells the books of what is read.
+struct Memory<'a, 'c, 'k> {
+    cluster: &'a Cluster<'c, 'k>,
+    block: usize,
+    bytes: &'a [u8],
+}
+
+impl Shared for Memory<'_, '_, '_> {
+    #[inline]
+    fn piece(&self, first: u32) -> Option<[u8; PIECE as usize]> {
+        let piece = self.bytes.piece(first)?;
+        let place = Accessed::Shared { block: self.block, offset: first as usize };
+        self.cluster.note(Column::Read, place, 0, piece.len());
+        Some(piece)
+    }
+}
+
 impl Cluster<'_, '_> {
     /// A product reads its operands and writes its accumulators.
     pub fn carry_out(&mut self, warp: usize, product: Product) {
-        let Product { multiply, issued } = product;
-        let shared = self.home(warp).shared.bytes.data();
-        let results = multiply.execute(&issued, self.precision, shared, |source| self.read_words(warp, source));
+        let Product { multiply, issued, ticket } = product;
+        let outer = self.audit_landing(ticket);
+        let shared = Memory { cluster: self, block: self.rank(warp), bytes: self.home(warp).shared.bytes.data() };
+        let results = multiply.execute(&issued, self.precision, &shared, |source| self.read_words(warp, source));
+        self.audit_landed(outer);
         let live = self.warps[warp].live;
         for (destination, words) in multiply.destinations().iter().zip(&results) {
             if let Some(register) = destination {

@@ -22,7 +22,7 @@ use crate::machine::{Cluster, Decoder, RegisterSet, Source, Values, Why, lanes};
 use crate::numerics::fragment::{Precision, Register, with_multiplier};
 use crate::numerics::product::Arithmetic;
 use crate::numerics::tensor_core::{Rule, Shape};
-use descriptor::{Descriptor, Major, Tile};
+use descriptor::{Descriptor, Major, Shared, Tile};
 use fragment::ROWS;
 use ptx::forms::Wgmma;
 use ptx::{Immediate, Instruction, Operand, RegisterId, Type};
@@ -198,7 +198,7 @@ impl Multiply {
         &self,
         issued: &Issued,
         precision: Precision,
-        shared: &[u8],
+        shared: &(impl Shared + ?Sized),
         read: impl Fn(Source) -> Register,
     ) -> Vec<Register> {
         match (self.algebra, self.arithmetic) {
@@ -213,7 +213,7 @@ impl Multiply {
         &self,
         (rule, precision): (&Rule, Precision),
         issued: &Issued,
-        shared: &[u8],
+        shared: &(impl Shared + ?Sized),
         read: impl Fn(Source) -> Register,
     ) -> Vec<Register> {
         let mut left = match (&self.left, &issued.left) {
@@ -244,7 +244,12 @@ impl Multiply {
     }
 
     /// The warp's rows of A and the columns of B, the depth running fastest.
-    pub fn elements(&self, issued: &Issued, shared: &[u8], read: impl Fn(Source) -> Values) -> [Vec<u32>; 2] {
+    pub fn elements(
+        &self,
+        issued: &Issued,
+        shared: &(impl Shared + ?Sized),
+        read: impl Fn(Source) -> Values,
+    ) -> [Vec<u32>; 2] {
         let a = match (&self.left, &issued.left) {
             (Left::Registers(sources, layout), _) => layout.collect(|at| read(sources[at]), |bits| bits as u32),
             (Left::Shared(_), tile) => tile.as_ref().map_or(vec![], |tile| tile.elements(shared, self.bits)),
@@ -256,7 +261,7 @@ impl Multiply {
         &self,
         [d, a, b]: [Type; 3],
         issued: &Issued,
-        shared: &[u8],
+        shared: &(impl Shared + ?Sized),
         read: impl Fn(Source) -> Register,
     ) -> Vec<Register> {
         let read = |source: Source| read(source).map(u64::from);
@@ -276,7 +281,12 @@ impl Multiply {
         (0..self.accumulator.registers()).map(spread).collect()
     }
 
-    fn execute_elements(&self, issued: &Issued, shared: &[u8], read: impl Fn(Source) -> Register) -> Vec<Register> {
+    fn execute_elements(
+        &self,
+        issued: &Issued,
+        shared: &(impl Shared + ?Sized),
+        read: impl Fn(Source) -> Register,
+    ) -> Vec<Register> {
         let read = |source: Source| read(source).map(u64::from);
         let [mut a, mut b] = self.elements(issued, shared, read);
         for (matrix, sign) in [&mut a, &mut b].into_iter().zip(self.signs).filter(|(_, sign)| *sign != 0) {
