@@ -16,7 +16,8 @@ use crate::operand_sets::Census;
 use crate::scheduler::Adversary;
 use crate::simd::{Level, Straight, View};
 use crate::trace::Recorder;
-use happens_before::{Detector, Lanes};
+use crate::Detector;
+use happens_before::Lanes;
 use launch::backend::{Engine, Precision};
 use std::collections::BTreeMap;
 

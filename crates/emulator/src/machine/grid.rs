@@ -13,7 +13,8 @@ use crate::operand_sets::Census;
 use crate::scheduler::{Adversary, Rounds};
 use crate::simd::Level;
 use crate::trace::{Recorder, Timeline};
-use happens_before::{Commons, Detector, Footprint};
+use crate::Detector;
+use happens_before::{Commons, Footprint};
 use launch::backend::Engine;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -78,6 +79,8 @@ impl Grid<'_> {
         findings: &mut Findings,
         timeline: Option<&mut Timeline>,
     ) -> (u64, Footprint) {
+        #[cfg(feature = "definition")]
+        happens_before::definition::begin_launch();
         let mut gathered = Gathered::default();
         let executed = match self.program.isolated {
             true => self.run_apart(global, findings, &mut gathered, timeline),

@@ -86,7 +86,7 @@ fn a_bulk_store_is_told_by_its_group() {
 #[test]
 fn reductions_are_strong_among_themselves() {
     let reduce = |p: Program, warp, element| {
-        p.then(Event::Store { at: one(warp), reads: vec![stage(0)], writes: vec![global(0)], element })
+        p.then(Event::Store { at: one(warp), reads: vec![stage(0)], writes: vec![global(0)], map: None, element })
     };
     twins("with a plain store", Missing::Order, |right| {
         reduce(reduce(cta(2), 0, Some(4)), 1, if right { Some(4) } else { None })

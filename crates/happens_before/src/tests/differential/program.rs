@@ -239,7 +239,7 @@ impl Program {
         let waits: Vec<usize> = free.filter(|_| self.dice.roll(4) == 0).collect();
         waits.iter().for_each(|warp| self.rounds[*warp] = Round::Free);
         let waiters = waits.into_iter().map(|warp| Lanes { warp: warp as u32, mask: self.live[warp] }).collect();
-        Some(Event::ClusterComplete(waiters))
+        Some(Event::ClusterComplete { cluster: 0, waiters })
     }
 
     fn complete_barrier(&mut self) -> Option<Event> {
@@ -275,7 +275,7 @@ impl Program {
                     Some(_) => vec![(Space::Global, 0x7f00_0000_0000..0x7f00_0000_0020)],
                     None => vec![self.stretch(at.warp, Space::Global)],
                 };
-                Event::Store { at: one, reads, writes, element }
+                Event::Store { at: one, reads, writes, map: None, element }
             }
             36..38 => Event::BulkCommit(one),
             38..40 => Event::BulkWait { at: one, pending: self.dice.roll(2), read: self.dice.roll(2) == 0 },
@@ -322,7 +322,7 @@ impl Program {
         let to = self.stretch(at.warp, Space::Shared);
         match self.dice.roll(5) {
             0 => Event::RemoteStore { at, barrier, to },
-            _ => Event::Load { at, barrier, reads: vec![self.stretch(at.warp, Space::Global)], writes: vec![to] },
+            _ => Event::Load { at, barrier, reads: vec![self.stretch(at.warp, Space::Global)], writes: vec![to], map: None },
         }
     }
 
