@@ -3,8 +3,8 @@
 
 use super::lanes::File;
 use super::vector;
-use crate::memory::{Bytes, GlobalMemory};
 use crate::Detector;
+use crate::memory::{Bytes, GlobalMemory};
 use happens_before::{Kind, Lanes, Places, Site, Space};
 
 /// A weak load or store of whole words, or of one value of up to two bytes.

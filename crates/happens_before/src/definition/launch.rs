@@ -1,6 +1,7 @@
 //! Whole launches: what all detectors heard and found, judged by the definition.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem::{Discriminant, discriminant};
 use std::ops::AddAssign;
 use std::rc::Rc;
 
@@ -73,6 +74,11 @@ impl Launch {
         self.ticks
     }
 
+    #[cfg(test)]
+    pub fn notes_mut(&mut self, cluster: u32) -> &mut Vec<Note> {
+        &mut self.clusters.get_mut(&cluster).expect("the cluster was recorded").all
+    }
+
     pub fn events(&self) -> usize {
         self.clusters.values().map(|notes| notes.all.len()).sum()
     }
@@ -81,6 +87,16 @@ impl Launch {
     pub fn touches(&self) -> usize {
         let all = self.clusters.values().flat_map(|notes| &notes.all);
         all.map(|note| note.event.touched().len()).sum()
+    }
+
+    /// How many events of each kind there are.
+    pub fn kinds(&self) -> BTreeMap<String, usize> {
+        let mut counts: HashMap<Discriminant<Event>, (&Event, usize)> = HashMap::new();
+        for note in self.clusters.values().flat_map(|notes| &notes.all) {
+            counts.entry(discriminant(&note.event)).or_insert((&note.event, 0)).1 += 1;
+        }
+        let name = |event: &Event| format!("{event:?}").chars().take_while(char::is_ascii_alphabetic).collect();
+        counts.into_values().map(|(event, count)| (name(event), count)).collect()
     }
 
     /// Has the definition judge all events.

@@ -218,18 +218,25 @@ impl Oracle {
             }
             let History { all, writes } = Rc::make_mut(&mut past);
             let index = all.len();
-            for first in all.iter_mut().filter(|_| now.unit != Unit::Thread) {
-                let class = |past: &Past| (past.strong, past.asynchronous);
-                let stands = (now.write || !first.write) && (now.strong.is_none() || class(first) == class(&now));
-                if stands && self.order_gap(first, &now, (space, bytes.start)).is_none() {
-                    first.covers.push(index);
-                }
+            if now.unit != Unit::Thread {
+                self.cover(all, &now, (space, bytes.start));
             }
             if now.write {
                 writes.push(index);
             }
             all.push(now.clone());
             self.history.insert((space, bytes.start), past);
+        }
+    }
+
+    /// Notes which earlier accesses a unit's access will stand for, when it comes behind them.
+    fn cover(&self, past: &mut [Past], now: &Past, place: (Space, u64)) {
+        let (index, class) = (past.len(), |past: &Past| (past.strong, past.asynchronous));
+        for first in past.iter_mut().filter(|first| now.write || !first.write) {
+            let stands = now.strong.is_none() || class(first) == class(now);
+            if stands && self.order_gap(first, now, place).is_none() {
+                first.covers.push(index);
+            }
         }
     }
 

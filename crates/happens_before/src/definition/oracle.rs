@@ -115,12 +115,15 @@ impl Oracle {
                 self.unit(event, site, &mut races);
             }
             Event::Fence(at, semantics) => self.fence(*at, *semantics),
-            Event::ProxyFence(at, which) => self.proxy_fence(*at, match which {
-                ProxyFence::All => Fenced::Everything,
-                ProxyFence::SharedBlock => Fenced::Block(self.block(at.warp)),
-                ProxyFence::SharedCluster => Fenced::Shared,
-                ProxyFence::Global => Fenced::Global,
-            }),
+            Event::ProxyFence(at, which) => self.proxy_fence(
+                *at,
+                match which {
+                    ProxyFence::All => Fenced::Everything,
+                    ProxyFence::SharedBlock => Fenced::Block(self.block(at.warp)),
+                    ProxyFence::SharedCluster => Fenced::Shared,
+                    ProxyFence::Global => Fenced::Global,
+                },
+            ),
             Event::MapRelease(at) => self.proxy_fence(*at, Fenced::Released),
             Event::MapAcquire { at, map } => self.proxy_fence(*at, Fenced::Acquired(*map)),
             Event::Commit(at) => self.commit(*at),
@@ -315,7 +318,12 @@ impl Oracle {
                 let issue = self.next(at.warp, lane);
                 let nodes = [self.start(issue), self.start(issue)];
                 self.thread(at.warp, lane).open_stores.push(nodes);
-                let read = Past { start: issue, unit: Unit::Store, asynchronous: true, ..self.past(nodes[0], *at, lane, site) };
+                let read = Past {
+                    start: issue,
+                    unit: Unit::Store,
+                    asynchronous: true,
+                    ..self.past(nodes[0], *at, lane, site)
+                };
                 let write = Past { node: nodes[1], write: true, ..read.clone() };
                 self.read_map(&read, *map, races);
                 reads.iter().for_each(|stretch| self.touch(read.clone(), stretch, races));

@@ -256,8 +256,7 @@ impl Recorder {
 
     pub fn bulk_store(&mut self, at: Lanes, site: Site, bulk: &Bulk) {
         let Bulk { map, element, .. } = *bulk;
-        let event =
-            || Event::Store { at, reads: bulk.reads.to_vec(), writes: bulk.writes.to_vec(), map, element };
+        let event = || Event::Store { at, reads: bulk.reads.to_vec(), writes: bulk.writes.to_vec(), map, element };
         self.tell(site, event, |detector| detector.bulk_store(at, site, bulk));
     }
 

@@ -220,7 +220,11 @@ fn random(dice: &mut Dice) -> Vec<Event> {
         _ => {
             let writes = vec![(Space::Global, 0..16)];
             let wait = Event::BulkWait { at: one, pending: 0, read: dice.roll(3) == 0 };
-            vec![Event::Store { at: one, reads: vec![], writes, map: None, element: None }, Event::BulkCommit(one), wait]
+            vec![
+                Event::Store { at: one, reads: vec![], writes, map: None, element: None },
+                Event::BulkCommit(one),
+                wait,
+            ]
         }
     }
 }

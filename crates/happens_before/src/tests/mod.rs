@@ -6,6 +6,7 @@ mod grids;
 mod litmus;
 mod machine;
 mod proxies;
+mod recorded;
 mod rings;
 mod skeleton;
 mod wording;
