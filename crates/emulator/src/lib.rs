@@ -54,6 +54,13 @@ mod scheduler;
 mod simd;
 mod trace;
 
+/// Who is told of every access and every synchronisation.
+#[cfg(not(feature = "definition"))]
+use happens_before::Detector;
+/// It also writes them down, so that the definition can judge the same events.
+#[cfg(feature = "definition")]
+use happens_before::definition::Recorder as Detector;
+
 pub use audit::PRIVATE;
 pub use backend::{Emulator, Error, Loaded, executes, operand_sets};
 pub use exec::{Difference, NOT_BIT_EQUAL, knows_special};

@@ -37,6 +37,8 @@ mod cluster;
 mod commons;
 mod copies;
 mod crossing;
+#[cfg(any(test, feature = "definition"))]
+pub mod definition;
 mod fault;
 mod footprint;
 mod ledger;

@@ -13,9 +13,10 @@ mod tally;
 pub use balance::{Column, Line, Region};
 pub use tally::Tally;
 
+use crate::Detector;
 use crate::async_engines::Number;
 use balance::{Rule, gap};
-use happens_before::{Detector, Seen, Sight, Space};
+use happens_before::{Seen, Sight, Space};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;

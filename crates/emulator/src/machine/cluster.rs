@@ -5,6 +5,7 @@ use super::meeting::{Barrier, ClusterBarrier};
 use super::program::{AddressSource, Program, Source};
 use super::register_pool::RegisterPool;
 use super::{Chunk, Fixed, LaunchShape, State, Values, Warp};
+use crate::Detector;
 use crate::async_engines::{Copies, Flight, Flights, Mbarrier, Products, Spot};
 use crate::audit::Audit;
 use crate::checks;
@@ -17,7 +18,7 @@ use crate::operand_sets::Census;
 use crate::scheduler::Adversary;
 use crate::simd::{Level, Straight, View};
 use crate::trace::Recorder;
-use happens_before::{Detector, Lanes};
+use happens_before::Lanes;
 use launch::backend::{Engine, Precision};
 use std::collections::BTreeMap;
 

@@ -4,6 +4,7 @@ use super::cluster::Block;
 use super::gathered::{Gathered, Left};
 use super::register_pool::RegisterPool;
 use super::{Cluster, Program, Warp};
+use crate::Detector;
 use crate::async_engines::{Copies, Products};
 use crate::audit::Audit;
 use crate::checks;
@@ -14,7 +15,7 @@ use crate::operand_sets::Census;
 use crate::scheduler::{Adversary, Rounds};
 use crate::simd::Level;
 use crate::trace::{Recorder, Timeline};
-use happens_before::{Commons, Detector, Footprint};
+use happens_before::{Commons, Footprint};
 use launch::backend::Engine;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -79,6 +80,8 @@ impl Grid<'_> {
         findings: &mut Findings,
         timeline: Option<&mut Timeline>,
     ) -> (u64, Footprint) {
+        #[cfg(feature = "definition")]
+        happens_before::definition::begin_launch();
         let mut gathered = Gathered::default();
         let executed = match self.program.isolated {
             true => self.run_apart(global, findings, &mut gathered, timeline),

@@ -5,9 +5,10 @@ mod books;
 
 use super::lanes::File;
 use super::vector;
+use crate::Detector;
 use crate::audit::{Audit, Column};
 use crate::memory::{Bytes, GlobalMemory};
-use happens_before::{Detector, Kind, Lanes, Places, Site, Space};
+use happens_before::{Kind, Lanes, Places, Site, Space};
 
 /// A weak load or store of whole words, or of one value of up to two bytes.
 #[derive(Clone, Copy, Debug)]

@@ -17,7 +17,7 @@ fn the_cluster_barrier_orders_distributed_shared_memory() {
         cluster(2, 1).write(0, FAR).when(right, fence).cluster_sync(RELAXED).read(1, FAR)
     });
     let arrive = |p: Program, warp| p.then(Event::ClusterArrive(whole(warp), WIDE_RELEASE));
-    let complete = |p: Program| p.then(Event::ClusterComplete(vec![]));
+    let complete = |p: Program| p.then(Event::ClusterComplete { cluster: 0, waiters: vec![] });
     twins("an arrival without a wait", Missing::Order, |right| {
         let met = complete(arrive(arrive(cluster(2, 1).write(0, FAR), 0), 1));
         met.when(right, |p| p.then(Event::ClusterWait(whole(1)))).read(1, FAR)
@@ -40,7 +40,7 @@ fn a_fence_for_the_own_block_covers_no_other() {
         let which = if right { ProxyFence::SharedCluster } else { ProxyFence::SharedBlock };
         let written = cluster(2, 1).write(0, FAR).then(Event::ProxyFence(whole(0), which)).cluster_sync(WIDE_RELEASE);
         let (reads, writes) = (vec![stage(FAR)], vec![global(0)]);
-        written.then(Event::Store { at: one(1), reads, writes, element: None })
+        written.then(Event::Store { at: one(1), reads, writes, map: None, element: None })
     });
 }
 

@@ -3,8 +3,9 @@
 
 mod program;
 
-use super::{Duel, Event, lanes_of};
+use super::{Duel, Event};
 use crate::actor::Gap;
+use crate::definition::lanes_of;
 use crate::{Lanes, Site};
 use program::Program;
 

@@ -1,12 +1,9 @@
-//! Clusters that meet in global memory: litmus programs, and random ones against the definition. Each cluster is one block,
-//! to the definition a block like any other.
-
-use std::collections::BTreeMap;
+//! Clusters that meet in global memory: litmus programs, and random ones against the definition. Each cluster is one block.
 
 use super::differential::Dice;
-use super::oracle::Oracle;
-use super::{Event, Faulty, shaped, worst};
+use super::{Event, Faulty, shaped};
 use crate::actor::Gap;
+use crate::definition::{Found, Oracle, Shift, agree};
 use crate::{Bulk, Commons, Detector, Kind, Lanes, ProxyFence, Scope, Semantics, Site, Space, Told};
 
 const CLUSTERS: u32 = 3;
@@ -27,32 +24,18 @@ struct Grid {
 impl Grid {
     fn new() -> Grid {
         let detector = |number| Detector::numbered(number, &[LIVE; WARPS as usize], WARPS);
-        let oracle = Oracle::new(&[LIVE; (CLUSTERS * WARPS) as usize], WARPS);
+        let oracle = Oracle::grid(&[LIVE; (CLUSTERS * WARPS) as usize], WARPS, 1);
         Grid { detectors: (0..CLUSTERS).map(detector).collect(), commons: Commons::default(), oracle }
     }
 
     /// Executes an event on both; returns the faulty bytes, or how they disagree.
     fn step(&mut self, event: &Event, site: Site) -> Result<Faulty, String> {
         let races = self.oracle.step(event, site);
-        let mut expected = Faulty::new();
-        races.iter().for_each(|race| worst(&mut expected, (race.space, race.byte), race.gap));
-        let found = self.run(event, site);
-        let gaps: Faulty = found.iter().map(|(place, (gap, _))| (*place, *gap)).collect();
-        if event.accessing().is_none() {
-            return Ok(expected);
-        }
-        if gaps != expected {
-            return Err(format!("found {gaps:?}, expected {expected:?}"));
-        }
-        let known = |(place, (gap, first)): (&(Space, u64), &(Gap, u32))| {
-            let same = |race: &&super::Race| (race.space, race.byte) == *place && race.gap == *gap;
-            races.iter().filter(same).any(|race| race.first.site.0 == *first)
-        };
-        if found.iter().all(known) { Ok(expected) } else { Err(format!("no such race as {found:?}")) }
+        agree(&races, &self.run(event, site))
     }
 
-    /// The worst that the detector finds at each byte, and the site of the first party.
-    fn run(&mut self, event: &Event, site: Site) -> BTreeMap<(Space, u64), (Gap, u32)> {
+    /// What the detector finds.
+    fn run(&mut self, event: &Event, site: Site) -> Vec<Found> {
         let home = |at: &Lanes| ((at.warp / WARPS) as usize, Lanes { warp: at.warp % WARPS, mask: at.mask });
         let (cluster, at) = match event {
             Event::Access { at, .. } | Event::Fence(at, _) | Event::ProxyFence(at, _) | Event::WarpSync(at) => home(at),
@@ -89,16 +72,21 @@ impl Grid {
             Event::BulkWait { pending, read, .. } => detector.bulk_wait(at, site, *pending, *read),
             event => unreachable!("{event:?}"),
         }
-        let mut found = BTreeMap::new();
-        for hit in &detector.shadows[Space::Global as usize].hits {
-            for byte in (0..4).filter(|byte| hit.bytes >> byte & 1 == 1).map(|byte| hit.address + byte) {
-                let known = found.entry((Space::Global, byte)).or_insert((hit.gap, hit.first.site));
-                *known = (*known).max((hit.gap, hit.first.site));
-            }
-        }
+        let shift = |cluster: u32| Shift { cluster, warps: cluster * WARPS, blocks: cluster };
+        let found = Found::by(detector, &local(event, at), site);
+        let found = found.iter().map(|one| one.shifted(shift(cluster as u32), shift(one.cluster))).collect();
         detector.exchange(&mut self.commons);
         found
     }
+}
+
+/// An access by the same lanes as their own cluster counts them.
+fn local(event: &Event, at: Lanes) -> Event {
+    let mut event = event.clone();
+    if let Event::Access { at: here, .. } | Event::Store { at: here, .. } = &mut event {
+        *here = at;
+    }
+    event
 }
 
 fn access(at: Lanes, kind: Kind, semantics: Semantics, start: u64, bytes: u32) -> Event {
@@ -123,13 +111,6 @@ fn judged(events: &[Event]) -> Option<Gap> {
     let mut grid = Grid::new();
     let faults = events.iter().zip(0..).map(|(event, site)| grid.step(event, Site(site)).expect("they agree"));
     faults.last().and_then(|faulty| faulty.values().max().copied())
-}
-
-/// The same where the definition does not know the rule.
-fn found(events: &[Event]) -> Option<Gap> {
-    let mut grid = Grid::new();
-    let faults = events.iter().zip(0..).map(|(event, site)| grid.run(event, Site(site)));
-    faults.last().and_then(|faulty| faulty.values().map(|(gap, _)| *gap).max())
 }
 
 const GPU: Scope = Scope::Gpu;
@@ -163,8 +144,7 @@ fn atomics_of_two_clusters_are_strong_to_each_other_with_wide_scopes_only() {
     let both =
         |scope| [0, 2].map(|warp| flag(warp, Kind::Atomic, Semantics { blind: true, ..Semantics::relaxed(scope) }));
     assert_eq!((judged(&both(GPU)), judged(&both(Scope::Cta))), (None, Some(Gap::Order)));
-    // To the definition all blocks are one cluster.
-    assert_eq!(found(&both(Scope::Cluster)), Some(Gap::Order));
+    assert_eq!(judged(&both(Scope::Cluster)), Some(Gap::Order));
 }
 
 /// Every thread fences, a barrier, one counts for all; behind the counter the same again.
@@ -183,7 +163,7 @@ fn what_came_before_a_sequential_fence_is_known_behind_the_next_one() {
             [vec![weak(1, Kind::Write), fence(whole(1)), fence(whole(0))], barrier(0), vec![count(0)]].concat();
         let counter = if counted { vec![count(2)] } else { vec![] };
         let reader = [counter, barrier(2), vec![fence(whole(3)), weak(3, Kind::Read)]].concat();
-        found(&[writer, reader].concat())
+        judged(&[writer, reader].concat())
     };
     assert_eq!(idiom(true, true), None);
     assert_eq!(idiom(true, false), Some(Gap::Order), "an order of fences that nothing fixes is luck");
@@ -210,7 +190,7 @@ fn random(dice: &mut Dice) -> Vec<Event> {
     let warp = dice.roll(CLUSTERS * WARPS);
     let at = Lanes { warp, mask: dice.pick(&[1, 2, 3]) };
     let one = Lanes { warp, mask: dice.pick(&[1, 2]) };
-    let scope = dice.pick(&[Scope::Cta, GPU, GPU, GPU]);
+    let scope = dice.pick(&[Scope::Cta, Scope::Cluster, GPU, GPU, GPU, GPU]);
     let place = u64::from(dice.roll(4)) * 4;
     match dice.roll(20) {
         0..7 => {
@@ -225,7 +205,10 @@ fn random(dice: &mut Dice) -> Vec<Event> {
             let semantics = Semantics { release, acquire, blind, ..Semantics::relaxed(scope) };
             vec![access(one, kind, semantics, FLAG + u64::from(dice.roll(2)) * 16, 4)]
         }
-        12..14 => vec![Event::Fence(at, Semantics { acquire: true, ..Semantics::release(scope) })],
+        12..14 => {
+            let sequential = dice.roll(2) == 0;
+            vec![Event::Fence(at, Semantics { acquire: true, sequential, ..Semantics::release(scope) })]
+        }
         14..16 => vec![Event::WarpSync(Lanes { warp, mask: LIVE })],
         16..18 => {
             let (id, first) = (warp / WARPS, warp / WARPS * WARPS);
@@ -237,7 +220,11 @@ fn random(dice: &mut Dice) -> Vec<Event> {
         _ => {
             let writes = vec![(Space::Global, 0..16)];
             let wait = Event::BulkWait { at: one, pending: 0, read: dice.roll(3) == 0 };
-            vec![Event::Store { at: one, reads: vec![], writes, element: None }, Event::BulkCommit(one), wait]
+            vec![
+                Event::Store { at: one, reads: vec![], writes, map: None, element: None },
+                Event::BulkCommit(one),
+                wait,
+            ]
         }
     }
 }

@@ -104,7 +104,7 @@ impl Program {
     pub fn issue(self, warp: u32, to: Stretch, barrier: u64) -> Program {
         let bytes = to.1.end - to.1.start;
         let reads = vec![(Space::Global, 0..bytes)];
-        self.then(Event::Load { at: one(warp), barrier, reads, writes: vec![to] })
+        self.then(Event::Load { at: one(warp), barrier, reads, writes: vec![to], map: None })
     }
 
     /// All bytes that an mbarrier expects have arrived.
@@ -120,7 +120,7 @@ impl Program {
 
     pub fn store(self, warp: u32, from: u64, to: u64) -> Program {
         let (reads, writes) = (vec![stage(from)], vec![global(to)]);
-        self.then(Event::Store { at: one(warp), reads, writes, element: None })
+        self.then(Event::Store { at: one(warp), reads, writes, map: None, element: None })
     }
 
     pub fn store_commit(self, warp: u32) -> Program {
@@ -153,7 +153,7 @@ impl Program {
         for warp in &warps {
             self = self.then(Event::ClusterArrive(whole(*warp), semantics));
         }
-        self.then(Event::ClusterComplete(warps.iter().map(|warp| whole(*warp)).collect()))
+        self.then(Event::ClusterComplete { cluster: 0, waiters: warps.iter().map(|warp| whole(*warp)).collect() })
     }
 
     /// One lane touches one word of a space.

@@ -3,7 +3,7 @@
 use super::Event;
 use super::litmus::{Program, cta, rows};
 use super::machine::*;
-use crate::{Agent, Batch, Bulk, Class, Detector, Kind, Lanes, Places, ProxyFence, Site, Space};
+use crate::{Agent, Batch, Bulk, Class, Detector, Kind, Lanes, Places, ProxyFence, Semantics, Site, Space};
 
 #[test]
 fn a_fence_lies_on_the_way_from_the_thread_to_the_unit() {
@@ -86,7 +86,7 @@ fn a_bulk_store_is_told_by_its_group() {
 #[test]
 fn reductions_are_strong_among_themselves() {
     let reduce = |p: Program, warp, element| {
-        p.then(Event::Store { at: one(warp), reads: vec![stage(0)], writes: vec![global(0)], element })
+        p.then(Event::Store { at: one(warp), reads: vec![stage(0)], writes: vec![global(0)], map: None, element })
     };
     twins("with a plain store", Missing::Order, |right| {
         reduce(reduce(cta(2), 0, Some(4)), 1, if right { Some(4) } else { None })
@@ -128,66 +128,50 @@ fn the_last_of_a_statements_copies_stands_for_those_before_it() {
     assert_eq!(faulty_accesses(&mut detector), 1);
 }
 
-/// Writes a map, then loads through it; the steps in between are those of `steps`.
-fn through_map(steps: impl Fn(&mut Detector)) -> Vec<Class> {
-    const MAP: u64 = 0x1000;
-    let mut detector = Detector::new(&[u32::MAX; 2], 2);
-    detector.access(whole(0), Site(0), Kind::Write, Space::Global, Places::Each(&rows(MAP, 4)), 4);
-    detector.warp_sync(whole(0), Site(1));
-    steps(&mut detector);
-    let (reads, writes) = ([global(0)], [stage(0)]);
-    let bulk = Bulk { reads: &reads, writes: &writes, map: Some(MAP), element: None };
-    detector.bulk_load(one(1), Site(9), 0x4000, &bulk);
-    detector.take_faults().iter().map(|fault| fault.class).collect()
+const MAP: u64 = 0x1000;
+
+impl Program {
+    fn write_map(self, at: Lanes) -> Program {
+        let (kind, semantics, space, addresses) = (Kind::Write, Semantics::default(), Space::Global, rows(MAP, 4));
+        self.then(Event::Access { at, kind, semantics, space, addresses, bytes: 4 })
+    }
+
+    fn load_through_map(self, warp: u32) -> Program {
+        let (reads, writes) = (vec![global(0)], vec![stage(0)]);
+        self.then(Event::Load { at: one(warp), barrier: 0x4000, reads, writes, map: Some(MAP) })
+    }
+
+    fn acquire_map(self, warp: u32, map: u64) -> Program {
+        self.then(Event::MapAcquire { at: one(warp), map })
+    }
 }
 
-fn meet(detector: &mut Detector) {
-    [0, 1].iter().for_each(|warp| detector.barrier_arrive(whole(*warp), Site(5), 0));
-    detector.barrier_complete(0, &[whole(0), whole(1)]);
+/// Writes a map, releases it or not, takes further steps, and loads through it.
+fn through_map(released: bool, steps: impl Fn(Program) -> Program) -> Option<Missing> {
+    let written = cta(2).write_map(whole(0)).warp_sync(0, u32::MAX);
+    let written = written.when(released, |program| program.then(Event::MapRelease(one(0))));
+    steps(written).load_through_map(1).missing()
 }
 
 #[test]
 fn a_tensor_map_is_released_ordered_and_acquired() {
-    let release = |detector: &mut Detector| detector.fence_tensormap_release(one(0));
-    let acquire = |map| move |detector: &mut Detector| detector.fence_tensormap_acquire(one(1), map);
-    let steps = |detector: &mut Detector, released: bool, acquired: Option<u64>| {
-        if released {
-            release(detector);
-        }
-        meet(detector);
-        if let Some(map) = acquired {
-            acquire(map)(detector);
-        }
-    };
-    assert_eq!(through_map(|detector| steps(detector, true, Some(0x1000))), []);
-    assert_eq!(through_map(|detector| steps(detector, false, Some(0x1000))), [Class::Proxy]);
-    assert_eq!(through_map(|detector| steps(detector, true, None)), [Class::Proxy]);
-    assert_eq!(through_map(|detector| steps(detector, true, Some(0x2000))), [Class::Proxy]);
-    assert_eq!(through_map(|detector| release(detector)), [Class::RaceShared]);
-    let elsewhere = |detector: &mut Detector| {
-        release(detector);
-        meet(detector);
-        detector.fence_tensormap_acquire(one(0), 0x1000);
-        meet(detector);
-    };
-    assert_eq!(through_map(elsewhere), [], "any thread on the way may acquire");
+    assert_eq!(through_map(true, |program| program.barrier().acquire_map(1, MAP)), None);
+    assert_eq!(through_map(false, |program| program.barrier().acquire_map(1, MAP)), Some(Missing::Fence));
+    assert_eq!(through_map(true, Program::barrier), Some(Missing::Fence));
+    assert_eq!(through_map(true, |program| program.barrier().acquire_map(1, 0x2000)), Some(Missing::Fence));
+    assert_eq!(through_map(true, |program| program), Some(Missing::Order));
+    let elsewhere = |program: Program| program.barrier().acquire_map(0, MAP).barrier();
+    assert_eq!(through_map(true, elsewhere), None, "any thread on the way may acquire");
 }
 
 #[test]
 fn a_tensor_map_in_use_is_not_rewritten() {
     let rewritten = |waits: bool| {
-        let mut detector = Detector::new(&[u32::MAX], 1);
-        let (reads, writes) = ([global(0)], [stage(0)]);
-        let bulk = Bulk { reads: &reads, writes: &writes, map: Some(0x1000), element: None };
-        detector.bulk_load(one(0), Site(0), 0x4000, &bulk);
-        detector.mbarrier_phase_complete(0x4000);
-        if waits {
-            detector.mbarrier_wait(one(0), 0x4000, ACQUIRE);
-        }
-        detector.access(one(0), Site(1), Kind::Write, Space::Global, Places::Each(&rows(0x1000, 4)), 4);
-        detector.take_faults().iter().map(|fault| fault.class).collect::<Vec<_>>()
+        let loaded = cta(1).load_through_map(0).then(Event::MbarrierComplete(0x4000));
+        let wait = Event::MbarrierWait { at: one(0), barrier: 0x4000, semantics: ACQUIRE };
+        loaded.when(waits, |program| program.then(wait.clone())).write_map(one(0)).missing()
     };
-    assert_eq!((rewritten(true), rewritten(false)), (vec![], vec![Class::EarlyRelease]));
+    assert_eq!((rewritten(true), rewritten(false)), (None, Some(Missing::Order)));
 }
 
 #[test]

@@ -99,7 +99,7 @@ impl Kernel<'_> {
         self.step("bar.sync O", |p| warps.iter().fold(p, |p, warp| p.arrive(*warp, id)).complete(id, &warps));
         let (from, to) = (rows_of(group), 4096 + work * 1024 + index * 512);
         let (reads, writes) = (vec![(Space::Shared, from..from + 512)], vec![(Space::Global, to..to + 512)]);
-        self.step("", |p| p.then(Event::Store { at: one(group), reads, writes, element: None }));
+        self.step("", |p| p.then(Event::Store { at: one(group), reads, writes, map: None, element: None }));
         self.step("commit store", |p| p.store_commit(group));
         self.step("wait store", |p| p.store_wait(group, 0, true));
         self.step("arrive Q empty", |p| p.signal(group, barrier(9)));

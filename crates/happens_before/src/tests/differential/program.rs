@@ -8,6 +8,8 @@ use crate::{Kind, Lanes, ProxyFence, Scope, Semantics, Space, Stretch};
 
 /// Where flags and mbarriers lie.
 const FLAG: u64 = 2048;
+/// A tensor map in the global memory that everybody writes.
+const MAP: u64 = 0x7f00_0000_0000;
 const MBARRIERS: u64 = 0x4000;
 
 #[derive(Clone, Default)]
@@ -239,7 +241,7 @@ impl Program {
         let waits: Vec<usize> = free.filter(|_| self.dice.roll(4) == 0).collect();
         waits.iter().for_each(|warp| self.rounds[*warp] = Round::Free);
         let waiters = waits.into_iter().map(|warp| Lanes { warp: warp as u32, mask: self.live[warp] }).collect();
-        Some(Event::ClusterComplete(waiters))
+        Some(Event::ClusterComplete { cluster: 0, waiters })
     }
 
     fn complete_barrier(&mut self) -> Option<Event> {
@@ -262,7 +264,7 @@ impl Program {
 impl Program {
     fn asynchronous(&mut self, at: Lanes) -> Event {
         let one = Lanes { mask: 1 << at.mask.trailing_zeros(), ..at };
-        match self.dice.roll(48) {
+        match self.dice.roll(52) {
             0..6 => self.cluster(at.warp),
             6..13 => self.mbarrier_arrive(at, one),
             13..24 => self.mbarrier_wait(at, one),
@@ -275,10 +277,12 @@ impl Program {
                     Some(_) => vec![(Space::Global, 0x7f00_0000_0000..0x7f00_0000_0020)],
                     None => vec![self.stretch(at.warp, Space::Global)],
                 };
-                Event::Store { at: one, reads, writes, element }
+                Event::Store { at: one, reads, writes, map: None, element }
             }
             36..38 => Event::BulkCommit(one),
-            38..40 => Event::BulkWait { at: one, pending: self.dice.roll(2), read: self.dice.roll(2) == 0 },
+            38..40 => Event::MapRelease(at),
+            40..42 => Event::MapAcquire { at: one, map: MAP },
+            42..44 => Event::BulkWait { at: one, pending: self.dice.roll(2), read: self.dice.roll(2) == 0 },
             _ => self.product(at.warp),
         }
     }
@@ -322,7 +326,10 @@ impl Program {
         let to = self.stretch(at.warp, Space::Shared);
         match self.dice.roll(5) {
             0 => Event::RemoteStore { at, barrier, to },
-            _ => Event::Load { at, barrier, reads: vec![self.stretch(at.warp, Space::Global)], writes: vec![to] },
+            number => {
+                let map = (number == 1).then_some(MAP);
+                Event::Load { at, barrier, reads: vec![self.stretch(at.warp, Space::Global)], writes: vec![to], map }
+            }
         }
     }
 
