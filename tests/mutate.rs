@@ -296,3 +296,12 @@ fn a_longer_launch_shows_what_comes_of_arrivals_left_over() {
     // The longer one is asked whatever comes first on the command line.
     assert_eq!(verdict(&[&long, &short]), ("caught".into(), Some("deadlock".into())));
 }
+
+#[test]
+fn a_kernel_without_a_recipe_takes_flags() {
+    let (_folder, path) = written(ROUNDS);
+    let (exit, document) = mutate(&[&path, "--arg", "count=u32:6", "--block", "128"]);
+    assert_eq!((exit, &document["total"]["missed"]), (0, &Value::from(0)), "{document}");
+    let down = mutants(&document).iter().find(|one| text(one, "operator") == "arrive count down");
+    assert_eq!(down.map(|one| text(one, "by")), Some("deadlock"));
+}

@@ -6,7 +6,7 @@ use attention::configs::{CONFIGS, Config};
 use clap::Args;
 use launch::argument::Flags;
 use launch::{Kernel, header};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A kernel of ours.
 #[derive(Args)]
@@ -41,6 +41,13 @@ pub struct Input {
     #[command(flatten)]
     built_in: BuiltIn,
 
+    #[command(flatten)]
+    flags: RecipeFlags,
+}
+
+/// The recipe of a kernel that has none, in flags.
+#[derive(Args)]
+pub struct RecipeFlags {
     /// An argument: `x=bf16[1024,128]:normal(1.0)` is a buffer, `n=u32:1024` a number; in the order of the parameters
     #[arg(long = "arg", value_name = "NAME=TYPE…", conflicts_with = "problem")]
     args: Vec<String>,
@@ -70,15 +77,19 @@ impl Input {
         if let Some(problem) = &self.built_in.problem {
             words.push(format!("--problem {} --config {}", quoted(&problem.to_string()), self.built_in.config));
         }
-        let single = [("entry", &self.entry), ("grid", &self.grid), ("block", &self.block), ("shared", &self.shared)];
-        let single = single.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?)));
-        let flags = single.chain(self.args.iter().map(|value| ("arg", value)));
-        words.extend(flags.map(|(flag, value)| format!("--{flag} {}", quoted(value))));
+        words.extend(self.flags.words());
         words.join(" ")
     }
 
     pub fn kernel(&self) -> anyhow::Result<Kernel> {
         let Some(file) = &self.file else { return self.built_in.kernel() };
+        self.flags.open(file)
+    }
+}
+
+impl RecipeFlags {
+    /// The kernel in a file, with the recipe that belongs to it, or that of the flags.
+    pub fn open(&self, file: &Path) -> anyhow::Result<Kernel> {
         let flags = [&self.grid, &self.block, &self.shared, &self.entry].iter().any(|flag| flag.is_some());
         if self.args.is_empty() && !flags {
             return Ok(Kernel::open(file)?);
@@ -106,6 +117,14 @@ impl Input {
         };
         Ok(Kernel::with_text(&name, &text, flags.recipe()?)?)
     }
+
+    /// The flags as a shell reads them back.
+    fn words(&self) -> impl Iterator<Item = String> {
+        let single = [("entry", &self.entry), ("grid", &self.grid), ("block", &self.block), ("shared", &self.shared)];
+        let single = single.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?)));
+        let flags = single.chain(self.args.iter().map(|value| ("arg", value)));
+        flags.map(|(flag, value)| format!("--{flag} {}", quoted(value)))
+    }
 }
 
 /// A word as a shell reads it back.
@@ -123,11 +142,13 @@ mod tests {
         let flags = |args: &[&str]| Input {
             file: Some("a b.ptx".into()),
             built_in: BuiltIn { problem: None, config: 1 },
-            args: args.iter().map(ToString::to_string).collect(),
-            grid: Some("8,2,1".into()),
-            block: None,
-            shared: None,
-            entry: None,
+            flags: RecipeFlags {
+                args: args.iter().map(ToString::to_string).collect(),
+                grid: Some("8,2,1".into()),
+                block: None,
+                shared: None,
+                entry: None,
+            },
         };
         assert_eq!(flags(&["n=u32:4"]).repeat("run"), "veriflash run 'a b.ptx' --grid 8,2,1 --arg n=u32:4");
         assert_eq!(flags(&["x=f32[4]"]).repeat("run"), "veriflash run 'a b.ptx' --grid 8,2,1 --arg 'x=f32[4]'");

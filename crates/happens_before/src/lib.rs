@@ -27,6 +27,8 @@
 //!
 //! Atomics, `red`, volatile, relaxed, acquiring and releasing accesses are strong: they do not race among themselves on
 //! the same location with the same size, if their scopes include each other. What they order, [`words`] says.
+//!
+//! Tests hold all of it against `definition`, which summarises nothing.
 
 mod abroad;
 mod actor;

@@ -5,7 +5,7 @@ mod machine_code;
 mod table;
 
 use super::Exit;
-use super::input::BuiltIn;
+use super::input::{BuiltIn, RecipeFlags};
 use super::output::{Format, print_json};
 use anyhow::Context;
 use emulator::mutate::{Mutant, Trial, Verdict, mutants};
@@ -20,7 +20,7 @@ use std::time::Instant;
 /// Takes away or weakens each synchronisation of a kernel in turn and tells whether the checks notice
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash mutate kernel.ptx\n  veriflash mutate corpus/*.toml               a table for each, and one for all\n  veriflash mutate kernel.ptx --list           every mutant with its verdict\n  veriflash mutate --problem 'B1 H1 Sq33 Sk161 D64 causal'\n  veriflash mutate kernel.ptx --format json\n\nExit codes: 0 every mutant is caught, or proven equivalent, or was not executed; 1 some were missed."
+    after_help = "Examples:\n  veriflash mutate kernel.ptx\n  veriflash mutate corpus/*.toml               a table for each, and one for all\n  veriflash mutate kernel.ptx --list           every mutant with its verdict\n  veriflash mutate --problem 'B1 H1 Sq33 Sk161 D64 causal'\n  veriflash mutate kernel.ptx --format json\n  veriflash mutate bare.ptx --arg 'x=f32[64]:ramp' --block 64\n\nExit codes: 0 every mutant is caught, or proven equivalent, or was not executed; 1 some were missed."
 )]
 pub struct Arguments {
     /// Kernels, each a `.ptx` whose header is its recipe, a `.ptx` with a `.toml` of the same name beside it, or such a
@@ -30,6 +30,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     built_in: BuiltIn,
+
+    #[command(flatten)]
+    flags: RecipeFlags,
 
     /// How many schedules a mutant runs under before it counts as unnoticed
     #[arg(long, default_value_t = emulator::DEFAULT_SEEDS, value_parser = clap::value_parser!(u64).range(1..))]
@@ -85,7 +88,7 @@ impl Arguments {
             let kernel = self.built_in.kernel()?;
             return Ok(vec![(kernel.name.clone(), kernel)]);
         }
-        let open = |path: &PathBuf| Ok((path.display().to_string(), Kernel::open(path)?));
+        let open = |path: &PathBuf| Ok((path.display().to_string(), self.flags.open(path)?));
         self.files.iter().map(open).collect()
     }
 

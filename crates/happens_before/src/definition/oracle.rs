@@ -54,6 +54,17 @@ pub enum Fenced {
     Acquired(u64),
 }
 
+impl Fenced {
+    fn by(fence: ProxyFence, block: u32) -> Fenced {
+        match fence {
+            ProxyFence::All => Fenced::Everything,
+            ProxyFence::SharedBlock => Fenced::Block(block),
+            ProxyFence::SharedCluster => Fenced::Shared,
+            ProxyFence::Global => Fenced::Global,
+        }
+    }
+}
+
 #[derive(Clone)]
 pub struct Oracle {
     pub warps_per_block: u32,
@@ -115,15 +126,7 @@ impl Oracle {
                 self.unit(event, site, &mut races);
             }
             Event::Fence(at, semantics) => self.fence(*at, *semantics),
-            Event::ProxyFence(at, which) => self.proxy_fence(
-                *at,
-                match which {
-                    ProxyFence::All => Fenced::Everything,
-                    ProxyFence::SharedBlock => Fenced::Block(self.block(at.warp)),
-                    ProxyFence::SharedCluster => Fenced::Shared,
-                    ProxyFence::Global => Fenced::Global,
-                },
-            ),
+            Event::ProxyFence(at, which) => self.proxy_fence(*at, Fenced::by(*which, self.block(at.warp))),
             Event::MapRelease(at) => self.proxy_fence(*at, Fenced::Released),
             Event::MapAcquire { at, map } => self.proxy_fence(*at, Fenced::Acquired(*map)),
             Event::Commit(at) => self.commit(*at),
