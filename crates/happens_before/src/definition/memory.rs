@@ -254,9 +254,7 @@ impl Oracle {
             return *gap;
         }
         let mut least = self.gap(&past[index], now, place);
-        if least.is_none() {
-            return None;
-        }
+        least?;
         for cover in past[index].covers.iter().rev() {
             if least.is_some() {
                 least = least.min(self.through(past, *cover, now, place, known));
