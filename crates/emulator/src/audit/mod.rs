@@ -22,9 +22,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// What no race detector needs to see, and why.
-pub const PRIVATE: [(&str, &str); 5] = [
+pub const PRIVATE: [(&str, &str); 6] = [
     ("parameters of the entry", "the host fills them before the launch, and no thread can write them"),
     ("local memory and stack frames", "one thread alone can reach them; that they were written is checked"),
+    ("the objects of mbarriers", "the check of mbarriers sees each use, and data that is stored over them"),
     ("prefetches and cache hints", "they move nothing, here or to where a thread could see it"),
     ("addresses in `fence.proxy.tensormap` and `createpolicy`", "they name memory and leave it alone"),
     ("the text of a failed assertion", "the report reads it, not the kernel"),
