@@ -36,11 +36,13 @@ def length_of(kernel):
     return LENGTHS.get(kernel.name, 320 if kernel.rows == 256 else 256)
 
 
-def attention_case(kernel, name, what, heads, blocks, sigma):
+def attention_case(kernel, name, what, heads, blocks, sigma, length=None):
     """A launch of so many blocks, which share the tiles; the heads of causal kernels are one section."""
-    length, dim = length_of(kernel), kernel.dim
-    per_head = math.ceil(length / kernel.rows)
+    length, dim = length or length_of(kernel), kernel.dim
     section = heads if kernel.causal else 1
+    # Kernels divide by the tiles of a section as they multiply with a reciprocal, so that there must be two or more: where
+    # there is one, another follows that has no rows.
+    per_head = max(math.ceil(length / kernel.rows), 2 // section)
     case = Case(name, what, f'hop_{kernel.name}', 'fa', [blocks or per_head * heads, 1, 1], [kernel.threads, 1, 1],
                 kernel.smem)
     shape = [1, heads, length, dim]
@@ -55,7 +57,6 @@ def attention_case(kernel, name, what, heads, blocks, sigma):
     case.buffer('counters', 'u32', [2], 'init = "zeros"', 'expect = [0, 0]')
     case.numbers('u32', length, per_head, per_head * heads, section)
     case.args.append(f'{{ f32 = {f32(LOG2_E / math.sqrt(dim))!r}, name = "scale" }}')
-    # Kernels divide by the tiles of a section as they multiply with this reciprocal, so that there must be two or more.
     case.numbers('u32', math.ceil(2 ** 32 / (section * per_head)) % 2 ** 32, section.bit_length() - 1)
     mask = 'causal-top-left' if kernel.causal else 'none'
     case.contract = ['[attention]', *[f'{part} = "{part}"' for part in ('q', 'k', 'v', 'o', 'lse')],
@@ -104,6 +105,14 @@ def blocks_of_keys(kernel):
     return sum(math.ceil(keys / kernel.keys) for keys in seen)
 
 
+def one_block_of_keys():
+    """Kernels whose products overlap have a way of their own for tiles with a single block of keys."""
+    for name in ('f128_n128v', 'f64_n64w4v'):
+        kernel = BY_NAME[name]
+        what = f'{words(kernel)}, one block of keys'
+        attention_case(kernel, f'hop_{name}_one', what, 2, 1, 1.0, kernel.keys).write(['sm_90a'])
+
+
 def many_rounds():
     """One block for so many tiles that a stage is given back more often than it has warps to give it back: an arrival too
     many in every round adds up to a phase. `veriflash mutate` takes them for its witnesses."""
@@ -130,4 +139,4 @@ def stages_given_back():
                *[(at, 'error[race-shared]: reads 16 bytes of `smem`') for at in reads]).write(['sm_90a'])
 
 
-ALL = [normal_scores, wide_scores, many_rounds, stages_given_back]
+ALL = [normal_scores, wide_scores, one_block_of_keys, many_rounds, stages_given_back]
