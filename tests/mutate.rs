@@ -305,3 +305,23 @@ fn a_kernel_without_a_recipe_takes_flags() {
     let down = mutants(&document).iter().find(|one| text(one, "operator") == "arrive count down");
     assert_eq!(down.map(|one| text(one, "by")), Some("deadlock"));
 }
+
+#[test]
+fn mutants_of_a_kernel_that_hangs_are_not_judged() {
+    let output = veriflash(&["mutate", "filetests/fail/deadlock/crossed_barriers.ptx"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("the kernel itself has error[deadlock]"), "{said}");
+    assert!(said.contains("its mutants cannot be judged"), "{said}");
+    let (_, document) = mutate(&["filetests/fail/deadlock/crossed_barriers.ptx"]);
+    assert!(!mutants(&document).is_empty());
+    assert!(mutants(&document).iter().all(|one| text(one, "verdict") == "missed"), "{document:#}");
+}
+
+#[test]
+fn a_kernel_that_does_not_synchronise_may_race() {
+    let output = veriflash(&["mutate", "filetests/fail/race-warp/two_lanes_one_address.ptx"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("the kernel itself has error[race-warp]"), "{said}");
+    assert!(said.contains("nothing synchronises"), "{said}");
+}

@@ -60,6 +60,10 @@ pub struct RecipeFlags {
     #[arg(long, conflicts_with = "problem")]
     block: Option<String>,
 
+    /// Blocks per cluster, such as `2` or `2,1,1`; no clusters unless given
+    #[arg(long, conflicts_with = "problem")]
+    cluster: Option<String>,
+
     /// Dynamic shared memory in bytes
     #[arg(long, conflicts_with = "problem")]
     shared: Option<String>,
@@ -90,8 +94,7 @@ impl Input {
 impl RecipeFlags {
     /// The kernel in a file, with the recipe that belongs to it, or that of the flags.
     pub fn open(&self, file: &Path) -> anyhow::Result<Kernel> {
-        let flags = [&self.grid, &self.block, &self.shared, &self.entry].iter().any(|flag| flag.is_some());
-        if self.args.is_empty() && !flags {
+        if self.args.is_empty() && self.single().next().is_none() {
             return Ok(Kernel::open(file)?);
         }
         let name = file.display().to_string();
@@ -112,17 +115,23 @@ impl RecipeFlags {
             entry: self.entry.clone(),
             grid: self.grid.clone().unwrap_or("1".into()),
             block: self.block.clone().unwrap_or("1".into()),
+            cluster: self.cluster.clone(),
             shared: self.shared.clone(),
             args: self.args.clone(),
         };
         Ok(Kernel::with_text(&name, &text, flags.recipe()?)?)
     }
 
+    /// Those that stand once.
+    fn single(&self) -> impl Iterator<Item = (&str, &String)> {
+        let RecipeFlags { entry, grid, block, cluster, shared, .. } = self;
+        let all = [("entry", entry), ("grid", grid), ("block", block), ("cluster", cluster), ("shared", shared)];
+        all.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?)))
+    }
+
     /// The flags as a shell reads them back.
     fn words(&self) -> impl Iterator<Item = String> {
-        let single = [("entry", &self.entry), ("grid", &self.grid), ("block", &self.block), ("shared", &self.shared)];
-        let single = single.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?)));
-        let flags = single.chain(self.args.iter().map(|value| ("arg", value)));
+        let flags = self.single().chain(self.args.iter().map(|value| ("arg", value)));
         flags.map(|(flag, value)| format!("--{flag} {}", quoted(value)))
     }
 }
@@ -146,11 +155,15 @@ mod tests {
                 args: args.iter().map(ToString::to_string).collect(),
                 grid: Some("8,2,1".into()),
                 block: None,
+                cluster: Some("2".into()),
                 shared: None,
                 entry: None,
             },
         };
-        assert_eq!(flags(&["n=u32:4"]).repeat("run"), "veriflash run 'a b.ptx' --grid 8,2,1 --arg n=u32:4");
-        assert_eq!(flags(&["x=f32[4]"]).repeat("run"), "veriflash run 'a b.ptx' --grid 8,2,1 --arg 'x=f32[4]'");
+        assert_eq!(flags(&["n=u32:4"]).repeat("run"), "veriflash run 'a b.ptx' --grid 8,2,1 --cluster 2 --arg n=u32:4");
+        assert_eq!(
+            flags(&["x=f32[4]"]).repeat("run"),
+            "veriflash run 'a b.ptx' --grid 8,2,1 --cluster 2 --arg 'x=f32[4]'"
+        );
     }
 }

@@ -20,6 +20,8 @@ pub struct Flags {
     pub grid: String,
     /// `--block 128`.
     pub block: String,
+    /// `--cluster 2`, blocks per cluster.
+    pub cluster: Option<String>,
     /// `--shared BYTES`.
     pub shared: Option<String>,
     /// `--arg`, in order.
@@ -46,6 +48,7 @@ impl Flags {
     pub fn recipe(&self) -> Result<Recipe, Error> {
         let mut launch = Launch::new(dimensions("--grid", &self.grid)?, dimensions("--block", &self.block)?);
         launch.entry = self.entry.clone();
+        launch.cluster = self.cluster.as_ref().map(|cluster| dimensions("--cluster", cluster)).transpose()?;
         if let Some(shared) = &self.shared {
             launch.shared = flag("--shared", shared, Expr::parse(shared))?.at(Spot::default());
         }

@@ -79,7 +79,7 @@ pub fn report(judged: &[Judged], list: bool) -> String {
 fn of_kernel(judged: &Judged, list: bool, suspicious: bool) -> String {
     let all: Vec<&(Mutant, Verdict)> = judged.mutants.iter().collect();
     if all.is_empty() {
-        return format!("{}\n  nothing synchronises\n\n", judged.names.join(", "));
+        return format!("{}\n{}  nothing synchronises\n\n", judged.names.join(", "), own(judged));
     }
     let large = suspicious || Tally::of(all.iter().map(|(_, verdict)| verdict)).is_suspicious();
     let shown = |verdict: &Verdict| match verdict {
@@ -100,7 +100,12 @@ fn of_kernel(judged: &Judged, list: bool, suspicious: bool) -> String {
 fn own(judged: &Judged) -> String {
     let findings = judged.findings.iter().map(|finding| {
         let (severity, check, line) = (finding.severity.word(), finding.check, finding.primary().line);
-        format!("  note: the kernel itself has {severity}[{check}] at line {line}: mutants are judged by what is new\n")
+        let then = if ["deadlock", "trap"].contains(&check) {
+            "its mutants cannot be judged"
+        } else {
+            "mutants are judged by what is new"
+        };
+        format!("  note: the kernel itself has {severity}[{check}] at line {line}: {then}\n")
     });
     let failures =
         judged.failures.iter().map(|failure| format!("  note: results of the kernel itself are wrong: {failure}\n"));

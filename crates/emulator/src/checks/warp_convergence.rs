@@ -32,7 +32,7 @@ pub fn watch_whole(cluster: &mut Cluster, at: At) {
     add(cluster, at, message, "move it to where all 32 lanes of the warp pass, and launch whole warps");
 }
 
-/// Does every lane name itself, and every lane that it names the same ones?
+/// Does every lane name itself, and every lane that it names the same ones? Do those execute it?
 pub fn agrees(cluster: &mut Cluster, at: At, members: &Values) -> bool {
     let unnamed = chosen(at.mask, |lane| members[lane] >> lane & 1 == 0);
     if unnamed != 0 {
@@ -51,7 +51,22 @@ pub fn agrees(cluster: &mut Cluster, at: At, members: &Values) -> bool {
             format!("lanes that name each other do so with different masks: {:#x} and {:#x}", masks[0], masks[1]);
         add(cluster, at.among(torn), message, "give all lanes of a group the same mask");
     }
-    unnamed | torn == 0
+    unnamed | torn == 0 && executed_by_all(cluster, at, members)
+}
+
+/// Does the guard let every lane execute it that is here and named?
+fn executed_by_all(cluster: &mut Cluster, at: At, members: &Values) -> bool {
+    let named = lanes(at.mask).fold(0, |named, lane| named | members[lane] as u32);
+    let idle = cluster.warps[at.warp].fragments[at.fragment].mask & !at.mask & named;
+    if idle != 0 {
+        let (are, them) = (have(idle, "is", "are"), if idle.count_ones() == 1 { "it" } else { "them" });
+        let message = format!(
+            "{} {are} named by the mask {named:#x}, and the guard keeps {them} from this",
+            describe_lanes(idle)
+        );
+        add(cluster, at, message, "execute it without the guard, or name only the lanes whose guard holds");
+    }
+    idle == 0
 }
 
 /// A shuffle among `mask`: which lane each lane reads, if it is in range.

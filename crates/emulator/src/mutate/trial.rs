@@ -31,6 +31,8 @@ pub struct Trial<'k> {
     seeds: Vec<u64>,
     /// Instructions that a mutant may run, of a glance and of a whole launch.
     budgets: [u64; 2],
+    /// Instructions that the kernel itself runs.
+    length: u64,
     /// What the kernel is blamed for without any mutation.
     known: BTreeMap<Identity, Finding>,
     /// How many faults that is in one cluster, at most: a mutant with more has one of its own.
@@ -77,6 +79,7 @@ impl<'k> Trial<'k> {
             memory,
             seeds,
             budgets,
+            length: 0,
             known,
             own_faults,
             results,
@@ -93,9 +96,15 @@ impl<'k> Trial<'k> {
         &self.resolved
     }
 
-    /// How long its launches are: they execute so many instructions, and are given more.
+    /// Instructions that its launches execute.
     pub fn length(&self) -> u64 {
-        self.budgets[Extent::Whole as usize]
+        self.length
+    }
+
+    /// Does the kernel itself run to its end?
+    pub(super) fn ends(&self) -> bool {
+        let stuck = [checks::deadlock::CHECK.name, checks::trap::CHECK.name];
+        self.known.values().all(|finding| !stuck.contains(&finding.check))
     }
 
     /// What the kernel is blamed for itself: mutants are judged by what is new.
@@ -114,11 +123,15 @@ impl<'k> Trial<'k> {
             seeds.par_iter().map(run).collect::<Result<Vec<_>, _>>()
         };
         let glances = run(&self.seeds, Extent::Glance)?;
-        // Without atomics, and without races whose outcome varies, one schedule shows the results of all.
+        // Without races and without atomics, one schedule shows the results of all; with races whose outcome no schedule
+        // of a glance changes, two opposite ones.
         let clean = glances.iter().all(|(run, _)| run.findings.is_empty());
         let alike = || !self.communicating && glances.iter().all(|(_, memory)| is_same(memory, &glances[0].1));
-        let steady = !may_vary(self.kernel) && (clean || alike());
-        let seeds = if steady { self.seeds_of_whole() } else { &self.seeds };
+        let seeds = match may_vary(self.kernel) {
+            false if clean => self.seeds_of_whole(),
+            false if alike() => &self.seeds[..self.seeds.len().min(2)],
+            _ => &self.seeds,
+        };
         let wholes = run(seeds, Extent::Whole)?;
         let findings = glances.iter().chain(&wholes).flat_map(|(run, _)| &run.findings);
         self.known = merge(findings).into_iter().map(|finding| (Identity::of(&finding), finding)).collect();
@@ -127,6 +140,7 @@ impl<'k> Trial<'k> {
             let longest = runs.iter().map(|(run, _)| run.instructions).max().unwrap_or_default();
             (longest * PATIENCE).clamp(LEAST_BUDGET, Options::default().instruction_budget)
         });
+        self.length = wholes.iter().map(|(run, _)| run.instructions).max().unwrap_or_default();
         self.strays = [&glances, &wholes].map(|runs| {
             let first = runs.first()?.0.stray_arrivals;
             runs.iter().all(|(run, _)| run.stray_arrivals == first).then_some(first)
@@ -150,7 +164,7 @@ impl<'k> Trial<'k> {
     fn run(&self, mut loaded: Loaded, seed: u64, extent: Extent, fault_limit: u64) -> Result<(Run, Memory), Error> {
         let clusters = if extent == Extent::Glance && !self.communicating { 1 } else { u64::MAX };
         let instruction_budget = self.budgets[extent as usize];
-        // Nobody compares what a glance computes.
+        // Of what a glance computes only whether schedules agree is asked.
         let precision = if extent == Extent::Glance { Precision::Fast } else { Precision::Exact };
         let options = Options { seed, instruction_budget, clusters, fault_limit, precision, ..Options::default() };
         let mut memory = self.memory.clone();

@@ -8,6 +8,10 @@ use super::verdict::{Cause, Proof, Verdict};
 /// The verdict on a mutant, over launches from the shortest to the longest: a longer one runs only where the shorter ones
 /// show nothing.
 pub fn judge(mutant: &Mutant, witnesses: &[&Trial]) -> Verdict {
+    // What stands behind a wait that never ends, or behind a trap, is not judged by any run.
+    if !witnesses.iter().all(|trial| trial.ends()) {
+        return Verdict::Missed(Cause::Undecided);
+    }
     let (mut strays, mut refused) = (false, None);
     for trial in witnesses {
         match trial.tried(mutant) {

@@ -31,7 +31,7 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     Baseline,
-    /// AVX2, FMA and F16C.
+    /// AVX2, FMA and F16C, with BMI1, BMI2, LZCNT and POPCNT.
     Avx2,
     /// AVX-512 with F, BW, DQ and VL.
     Avx512,
@@ -46,8 +46,14 @@ impl Level {
 
     #[cfg(target_arch = "x86_64")]
     fn detect() -> Level {
-        let avx2 =
-            is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c");
+        let bits = is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
+        let avx2 = bits
+            && is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c");
         let avx512 = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
