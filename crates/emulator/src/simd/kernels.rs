@@ -83,22 +83,16 @@ macro_rules! kernels {
 macro_rules! table {
     ($table:ident, $level:ident, $($name:ident)*) => {
         static $table: Functions = {
-            const fn function(kernel: usize) -> Function {
-                $(
-                    if kernel == Kernel::$name as usize {
-                        return $level::<$name>;
-                    }
-                )*
-                // The runner does the first three itself.
-                assert!(kernel <= Kernel::Branch as usize, "a kernel without a row");
-                |_, _, _| false
+            // No kernel is without a row.
+            const fn function(kernel: Kernel) -> Function {
+                match kernel {
+                    Kernel::Leave | Kernel::Pass | Kernel::Branch => |_, _, _| false,
+                    $(Kernel::$name => $level::<$name>,)*
+                }
             }
-            let mut functions: Functions = [|_, _, _| false; COUNT];
-            let mut kernel = 0;
-            while kernel < COUNT {
-                functions[kernel] = function(kernel);
-                kernel += 1;
-            }
+            // The runner does the first three itself.
+            let mut functions = [function(Kernel::Leave); COUNT];
+            $(functions[Kernel::$name as usize] = function(Kernel::$name);)*
             functions
         };
     };
