@@ -10,8 +10,8 @@
 //! Fix: make the counts of waiters and arrivers agree, on every path; give every loop an end that it reaches.
 //! PTX ISA, "bar, barrier".
 
-use super::{Check, registers, words};
-use crate::async_engines::Spot;
+use super::{Check, initialisations, registers, words};
+use crate::async_engines::{Mbarrier, Spot};
 use crate::exec::At;
 use crate::finding::Report;
 use crate::machine::{Cluster, State};
@@ -19,14 +19,19 @@ use crate::machine::{Cluster, State};
 pub const CHECK: Check = Check::error("deadlock", include_str!("deadlock.rs"));
 
 /// Reports the waiting lanes whose instruction comes first in the text, and what they wait for; whoever waits
-/// elsewhere is the other side. Behind a barrier that was used wrongly, or a copy into a block that need not have started,
+/// elsewhere is the other side. Those at an mbarrier where nobody has arrived come last: what they lack is most often
+/// held up by the others. Behind a barrier that was used wrongly, or a copy into a block that need not have started,
 /// it is no news that nobody can go on.
 pub fn report(cluster: &mut Cluster) {
     if cluster.misused_barrier || cluster.detector.was_too_early() {
         return;
     }
     let mut waiting = waiting(cluster);
-    waiting.sort_by_key(|(at, _)| (at.statement, at.warp, at.mask));
+    let untouched = |state: State| match state {
+        State::Phase(spot) => cluster.mbarriers.get(&spot).is_some_and(|barrier| barrier.arrived() == 0),
+        _ => false,
+    };
+    waiting.sort_by_key(|(at, state)| (untouched(*state), at.statement, at.warp, at.mask));
     if registers::report_starved(cluster, &waiting) {
         return;
     }
@@ -58,7 +63,10 @@ pub fn report(cluster: &mut Cluster) {
         )
     };
     let other = other.map(|(other, _)| cluster.actor(*other, &label(*other)));
-    let help = "let as many threads come as the instruction expects, on every path";
+    let help = match state {
+        State::Phase(spot) => phase_advice(cluster, spot),
+        _ => "let as many threads come as the instruction expects, on every path".into(),
+    };
     let report = Report::new(&CHECK, message, cluster.actor(at, &label(at))).first(other).help(help);
     cluster.findings.add(report);
 }
@@ -111,13 +119,32 @@ fn phase_sentence(cluster: &Cluster, spot: Spot) -> String {
     let place = cluster.shared_place(spot.0, spot.1 as u64);
     let Some(barrier) = cluster.mbarriers.get(&spot) else { return format!("no barrier is initialised at {place}") };
     let arrivals = words::counted(barrier.pending().into(), "arrival");
+    let phase = format!("phase {} of the barrier at {place}", barrier.phase());
     let needs = match (barrier.pending(), barrier.bytes()) {
+        (0, less @ ..0) => {
+            return format!("{phase} got {} more than were announced", words::bytes(less.unsigned_abs()));
+        }
         (_, 0) => arrivals,
         (0, some @ 1..) => words::bytes(some as u64),
         (_, some @ 1..) => format!("{arrivals} and {}", words::bytes(some as u64)),
         (_, less) => format!("{arrivals}, and {} came that nobody announced", words::bytes(less.unsigned_abs())),
     };
-    format!("phase {} of the barrier at {place} still needs {needs}", barrier.phase())
+    format!("{phase} still needs {needs}")
+}
+
+/// How its arrivals and its bytes could come.
+fn phase_advice(cluster: &Cluster, spot: Spot) -> String {
+    let (pending, bytes) = cluster.mbarriers.get(&spot).map_or((0, 0), |one: &Mbarrier| (one.pending(), one.bytes()));
+    let init = initialisations::sentence(cluster, spot).unwrap_or_else(|| "initialise the barrier".into());
+    let arrivals = format!(
+        "{init}: let each phase get as many arrivals, no fewer and no more, and wait for the phase that they complete"
+    );
+    let copies = "announce with `expect_tx` as many bytes as the copies bring that complete at this barrier";
+    match (pending, bytes) {
+        (_, 0) => arrivals,
+        (0, _) => copies.into(),
+        _ => format!("{arrivals}; {copies}"),
+    }
 }
 
 /// `range`: the first and the last statement that a warp executed of late.

@@ -1,8 +1,8 @@
 //! # mbarrier
 //!
 //! A barrier in shared memory that is used in a way it cannot take: before its `mbarrier.init`, or where nothing orders
-//! that before; after its `mbarrier.inval`; initialised again while it is in use; with more arrivals than the phase
-//! expects; or its bytes are used as data before `mbarrier.inval`. Hardware hangs, lets waiters through too early, or
+//! that before; after its `mbarrier.inval`; initialised twice, by one thread or by several, without `mbarrier.inval`
+//! between; with more arrivals than the phase expects; or its bytes are used as data before `mbarrier.inval`. Hardware hangs, lets waiters through too early, or
 //! corrupts the count.
 //!
 //! ```ptx
@@ -14,7 +14,7 @@
 //! of the block order that before the first use. Before its bytes become something else, one thread invalidates it when
 //! nobody waits there any more. PTX ISA, "mbarrier.init", "mbarrier.arrive", "mbarrier.inval".
 
-use super::{Check, words};
+use super::{Check, initialisations, words};
 use crate::async_engines::{Mbarrier, Spot};
 use crate::exec::{At, watched_shared};
 use crate::finding::Report;
@@ -41,6 +41,7 @@ pub fn watch_use(cluster: &mut Cluster, at: At, spots: &[Option<Spot>; 32]) {
         let same = lanes(rest).filter(|other| spots[*other] == spots[lane]).fold(0, |mask, other| mask | 1 << other);
         rest &= !same;
         let Some(spot) = spots[lane].filter(|spot| cluster.mbarriers.contains_key(spot)) else { continue };
+        initialisations::watch_use(cluster, spot);
         if !cluster.detector.mbarrier_is_initialised(at.among(same).lanes(), watched_shared(spot.0, spot.1)) {
             report_unordered(cluster, (at, lane), spot);
         }
@@ -57,15 +58,6 @@ fn report_unordered(cluster: &mut Cluster, by: (At, usize), spot: Spot) {
         }
     };
     add(cluster, by, message, "uses it", help);
-}
-
-/// A barrier that is in use is initialised again.
-pub fn report_second_init(cluster: &mut Cluster, by: (At, usize), spot: Spot, old: &Mbarrier) {
-    let place = cluster.shared_place(spot.0, spot.1 as u64);
-    let phases = words::counted(old.phase(), "complete phase");
-    let message = format!("the barrier at {place} is initialised again after {phases}");
-    let help = "execute `mbarrier.inval` before, or let a single thread initialise the barrier";
-    add(cluster, by, message, "initialises it", help);
 }
 
 /// More arrivals than a phase takes.

@@ -29,6 +29,7 @@ pub mod warp_convergence;
 pub mod wgmma_registers;
 pub mod wrong_space;
 
+pub mod initialisations;
 mod order;
 mod words;
 

@@ -2,20 +2,21 @@
 //!
 //! No check finds an error, and yet the results differ from schedule to schedule. Most often floating-point numbers are
 //! added by atomics: rounding makes the sum depend on the order. Or places are handed out by a counter, first come, first
-//! served.
+//! served. Or a thread reads a sum to which others still add.
 //!
 //! ```ptx
 //! red.global.add.f32 [%sum], %part;      // a + (b + c) is not (a + b) + c
 //! ```
 //!
-//! Fix: add in a fixed order (each block writes its part, one block adds all of them), or add integers; or accept it.
-//! PTX ISA, "red": nothing is said about the order of atomics of different threads.
+//! Fix: add in a fixed order (each block writes its part, one block adds all of them), or add integers; read a sum
+//! behind a barrier that comes after all additions; or accept it. PTX ISA, "red": nothing is said about the order of
+//! atomics of different threads.
 
 use super::Check;
 use crate::finding::{Actor, Findings, Place, Report};
 use launch::backend::Options;
 use launch::{BufferMemory, Finding, Kernel, Memory};
-use ptx::{FunctionKind, Op, Statement};
+use ptx::{FunctionKind, Instruction, Op, Statement, Type};
 
 pub const CHECK: Check = Check::warning("nondeterminism", include_str!("nondeterminism.rs"));
 
@@ -53,24 +54,36 @@ fn words(one: &BufferMemory, two: &BufferMemory, schedules: [&Options; 2]) -> St
     format!("`{}[{index}]` is {} with {left} and {} with {right}", one.name, values[0], values[1])
 }
 
-/// Names the atomics, which are the usual cause.
+/// Names the atomics, which are the usual cause. Those of integers leave the same sum behind in any order.
 fn advice(kernel: &Kernel) -> String {
+    let is_float = |one: &Instruction| one.ty().is_some_and(Type::is_float);
+    let returns = |one: &Instruction| one.mnemonic().starts_with("atom");
+    if let Some(floats) = atomics(kernel, is_float) {
+        format!("the {floats} come in any order: add in a fixed order, or add integers")
+    } else if let Some(integers) = atomics(kernel, returns) {
+        format!(
+            "the {integers} come in any order, and what they return tells who came first: let no result depend on it"
+        )
+    } else if let Some(integers) = atomics(kernel, |_| true) {
+        format!(
+            "a thread may read what the {integers} still change: let it read behind a barrier that comes after them, or \
+             in a second launch"
+        )
+    } else {
+        "look for what depends on time or on who comes first".into()
+    }
+}
+
+/// `atomics of lines 30, 33`: those that are wanted.
+fn atomics(kernel: &Kernel, wanted: impl Fn(&Instruction) -> bool) -> Option<String> {
     let mut lines = vec![];
     for (function, spans) in kernel.module().functions.iter().zip(&kernel.parsed.spans) {
         for (statement, spans) in function.body.iter().zip(spans) {
-            if matches!(statement, Statement::Instruction(one) if matches!(one.op(), Op::Atomic(_))) {
+            if matches!(statement, Statement::Instruction(one) if matches!(one.op(), Op::Atomic(_)) && wanted(one)) {
                 lines.push(kernel.parsed.source.position(spans.head.start).line.to_string());
             }
         }
     }
-    match lines.as_slice() {
-        [] => "look for what depends on time or on who comes first".into(),
-        [line] => format!("the atomics of line {line} come in any order: add in a fixed order, or add integers"),
-        lines => {
-            format!(
-                "the atomics of lines {} come in any order: add in a fixed order, or add integers",
-                lines.join(", ")
-            )
-        }
-    }
+    let noun = if lines.len() == 1 { "line" } else { "lines" };
+    (!lines.is_empty()).then(|| format!("atomics of {noun} {}", lines.join(", ")))
 }

@@ -11,13 +11,13 @@
 //! ```
 //!
 //! Fix: `fence.proxy.async` by the threads that wrote, before the barrier, or by the thread that starts the copy, after
-//! it. Where the bytes were written by `cp.async` and read by `wgmma` it is a warning: compilers leave the fence out
-//! there. PTX ISA, "Proxies"; "fence.proxy.async".
+//! it. With `.shared::cta` or `.global` it orders only what lies there. Where the bytes were written by `cp.async` and
+//! read by `wgmma` it is a warning: compilers leave the fence out there. PTX ISA, "Proxies"; "fence.proxy.async".
 
 use super::{Check, order, words};
 use crate::finding::Report;
 use crate::machine::Cluster;
-use happens_before::{Agent, Fault};
+use happens_before::{Agent, Fault, Space};
 use launch::finding::Severity;
 
 pub const CHECK: Check = Check::error("proxy-fence", include_str!("proxy_fence.rs")).by_second();
@@ -36,9 +36,13 @@ pub fn report(cluster: &Cluster, fault: &Fault) -> Report {
     };
     let message = format!("{unit} {place} after {before} {them}, without a proxy fence between");
     let report = order::report(cluster, fault, &CHECK, message);
+    let fence = match fault.space {
+        Space::Shared => "fence.proxy.async.shared::cta",
+        Space::Global => "fence.proxy.async.global",
+    };
     let report = report
-        .missing("`fence.proxy.async` on the way from (1) to (2)")
-        .help("emit `fence.proxy.async.shared::cta` after (1), before the barrier that orders the two");
+        .missing(format!("`fence.proxy.async`, or `{fence}`, on the way from (1) to (2)"))
+        .help(format!("emit `{fence}` after (1), before the barrier that orders the two"));
     match (fault.first.agent, fault.second.agent) {
         // Triton's pipelined loops do so, and have run on many machines.
         (Agent::Copy(_), Agent::Product(_)) => report.severity(Severity::Warning),

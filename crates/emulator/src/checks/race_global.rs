@@ -91,6 +91,13 @@ fn is_unfinished_store(crossing: &Crossing) -> bool {
     crossing.told == Told::Never && crossing.first.unit == Unit::Store && crossing.first.write
 }
 
+/// A plain load of what another block changes with atomics or strong stores.
+fn reads_an_atomic(crossing: &Crossing) -> bool {
+    let [first, second] = [&crossing.first, &crossing.second];
+    let (write, read) = if first.write { (first, second) } else { (second, first) };
+    write.strong.is_some() && !read.write && read.strong.is_none() && read.unit == Unit::Thread
+}
+
 /// What should have told the second party of the first access.
 fn missing(scene: &Scene, findings: &Findings, crossing: &Crossing) -> String {
     let [first, second] = [&crossing.first, &crossing.second].map(|side| findings.line(side.site.0));
@@ -133,6 +140,13 @@ fn help(crossing: &Crossing) -> &'static str {
         Told::Apart => "read it in a second launch, or publish it with `st.release.gpu` and wait with `ld.acquire.gpu`",
         _ if is_unfinished_store(crossing) => {
             "emit `cp.async.bulk.wait_group 0` and `fence.acq_rel.gpu` before the flag is raised"
+        }
+        Told::Never if crossing.first.write && crossing.second.write => {
+            "give each block bytes of its own, or combine what they write with `red.global`; if a flag is to order the \
+             blocks, emit `fence.acq_rel.gpu` before it is raised"
+        }
+        Told::Never if reads_an_atomic(crossing) => {
+            "read what atomics change with `ld.relaxed.gpu` or `ld.acquire.gpu`, or read it in a second launch"
         }
         Told::Never => "emit `fence.acq_rel.gpu` between what must come first and the atomic or flag that tells of it",
         Told::Missed(NearMiss { scope: Some(Scope::Cta | Scope::Cluster), .. }) => {

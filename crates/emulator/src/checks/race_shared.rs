@@ -98,6 +98,9 @@ fn missing(cluster: &Cluster, fault: &Fault) -> String {
     match (fault.published, wait_line(cluster, fault)) {
         (Published::By(release), _) => carried(cluster, fault, &release),
         (_, Some(wait)) => format!("a barrier: nothing after the wait at line {wait} releases the copy"),
+        _ if is_started_by_several(cluster, fault) => {
+            format!("an order: nothing comes between the copies that {} start at line {first}", both(cluster, fault))
+        }
         _ if fault.first.site < fault.second.site => {
             format!("a barrier: nothing after line {first} releases what {} did there", warp(cluster, &fault.first))
         }
@@ -151,6 +154,17 @@ fn unheard(cluster: &Cluster, release: &Release) -> Option<(String, String)> {
     }
 }
 
+fn one_instruction_writes(fault: &Fault) -> bool {
+    fault.first.site == fault.second.site && fault.first.write && fault.second.write
+}
+
+/// One execution of an instruction starts copies into the same bytes; in a loop they may be of different rounds.
+fn is_started_by_several(cluster: &Cluster, fault: &Fault) -> bool {
+    let copies = [&fault.first, &fault.second].into_iter().all(|party| party.agent != Agent::Thread);
+    let site = fault.first.site.0;
+    one_instruction_writes(fault) && copies && cluster.findings.loop_around(site, site).is_none()
+}
+
 /// Where a barrier of the block is not what is wanted.
 fn apart(cluster: &Cluster, fault: &Fault) -> Option<&'static str> {
     let threads = [&fault.first, &fault.second].into_iter().all(|party| party.agent == Agent::Thread);
@@ -161,8 +175,10 @@ fn apart(cluster: &Cluster, fault: &Fault) -> Option<&'static str> {
         Some(
             "let all threads of the cluster execute `barrier.cluster.arrive` and `barrier.cluster.wait` between (1) and (2)",
         )
-    } else if fault.first.site == fault.second.site && fault.first.write && fault.second.write && threads {
+    } else if one_instruction_writes(fault) && threads {
         Some("let one warp write, or give each warp bytes of its own")
+    } else if is_started_by_several(cluster, fault) {
+        Some("let one thread start the copy, or give each copy bytes of its own")
     } else if flag {
         Some("read the flag with `ld.acquire.cta`, or emit `fence.acq_rel.cta` behind the read, in the threads of (2)")
     } else {

@@ -12,11 +12,8 @@ const PATIENCE: u32 = 100;
 impl Cluster<'_, '_> {
     /// `mbarrier.init` by a lane.
     pub fn start_phases(&mut self, by: (At, usize), spot: Spot, count: u32) {
-        // Initialising what nobody has used yet once more does no harm, and Triton does it.
-        if let Some(old) = self.mbarriers.get(&spot).copied().filter(|old| !old.is_fresh()) {
-            checks::mbarrier::report_second_init(self, by, spot, &old);
-        }
         checks::mbarrier::report_written(self, spot);
+        checks::initialisations::watch(self, by.0.lane(by.1), spot, count);
         self.blocks[spot.0].shared.bytes.mark_unwritten(spot.1, checks::mbarrier::BYTES);
         self.detector.mbarrier_init(by.0.lane(by.1).lanes(), watched_shared(spot.0, spot.1));
         self.mbarriers.insert(spot, Mbarrier::new(count));
@@ -28,6 +25,7 @@ impl Cluster<'_, '_> {
         checks::mbarrier::report_written(self, spot);
         match self.mbarriers.remove(&spot) {
             Some(old) => {
+                self.initialisations.remove(&spot);
                 self.note_barrier(spot);
                 self.findings.stray_arrivals += old.arrived();
                 self.detector.mbarrier_invalidate(watched_shared(spot.0, spot.1));

@@ -67,6 +67,7 @@ pub struct Cluster<'a, 'k> {
     pub cluster_barrier: ClusterBarrier,
     pub copies: Copies,
     pub mbarriers: BTreeMap<Spot, Mbarrier>,
+    pub initialisations: BTreeMap<Spot, checks::initialisations::Initialisations>,
     pub flights: Flights,
     /// By warp.
     pub products: Vec<Products>,

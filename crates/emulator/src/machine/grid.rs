@@ -245,6 +245,7 @@ impl Grid<'_> {
             blocks,
             cluster_barrier: Default::default(),
             mbarriers: BTreeMap::new(),
+            initialisations: BTreeMap::new(),
             flights: Default::default(),
             products: masks.iter().map(|_| Products::default()).collect(),
             timeouts: 0,
