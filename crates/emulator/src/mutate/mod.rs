@@ -1,8 +1,8 @@
 //! Mutation: one synchronisation is taken away or weakened, and the checks must notice.
 //!
 //! [`operators`] says what can be done to an instruction, [`rewrite`] makes the changed kernel, [`trial`] runs it beside
-//! the kernel itself, [`witnesses`] asks several launches, [`results`] tells whether what it leaves in memory is the kernel's, [`path`] proves that a silent
-//! mutant had nothing to order, unless [`blind`] says that nobody looked.
+//! the kernel itself, [`witnesses`] asks several launches, [`results`] tells whether what it leaves in memory is the
+//! kernel's, [`path`] proves that a silent mutant had nothing to order, unless [`blind`] says that nobody looked.
 //!
 //! ```
 //! use emulator::mutate::{Trial, Verdict, mutants};
