@@ -2,8 +2,8 @@
 //!
 //! A barrier in shared memory that is used in a way it cannot take: before its `mbarrier.init`, or where nothing orders
 //! that before; after its `mbarrier.inval`; initialised twice, by one thread or by several, without `mbarrier.inval`
-//! between; with more arrivals than the phase expects; or its bytes are used as data before `mbarrier.inval`. Hardware hangs, lets waiters through too early, or
-//! corrupts the count.
+//! between; with more arrivals than the phase expects; or its bytes are used as data before `mbarrier.inval`. Hardware
+//! hangs, lets waiters through too early, or corrupts the count.
 //!
 //! ```ptx
 //! mbarrier.init.shared.b64 [full], 1;                       // one arrival and its bytes complete a phase
