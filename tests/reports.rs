@@ -38,12 +38,18 @@ reports! {
     barrier: "barrier/two_counts";
     deadlock: "deadlock/crossed_barriers";
     deadlock_by_budget: "deadlock/endless_loop";
+    deadlock_for_arrivals: "deadlock/ring_waits_for_one_arrival_too_many";
+    deadlock_for_bytes: "deadlock/fewer_bytes_announced_than_come";
     early_release: "early-release/source_overwritten";
     launch_refused: "launch/too_much_shared_memory";
+    mbarrier: "mbarrier/initialised_by_each_warp";
     missing_wait: "missing-wait/wait_group_off_by_one";
     out_of_bounds: "out-of-bounds/negative_index";
+    proxy_fence: "proxy-fence/fence_for_shared_memory_only";
+    race_global: "race-global/split_k_without_fence";
     race_shared: "race-shared/missing_barrier";
     race_shared_after_a_wait: "race-shared/barrier_before_the_wait";
+    race_shared_by_one_instruction: "race-shared/every_thread_starts_the_store";
     race_shared_with_a_copy: "race-shared/double_buffer_refilled_early";
     race_warp: "race-warp/exchange_without_sync";
     trap: "trap/failed_assertion";

@@ -11,7 +11,7 @@
 //! PTX ISA, "bar, barrier".
 
 use super::{Check, initialisations, registers, words};
-use crate::async_engines::{Mbarrier, Spot};
+use crate::async_engines::Spot;
 use crate::exec::At;
 use crate::finding::Report;
 use crate::machine::{Cluster, State};
@@ -134,7 +134,7 @@ fn phase_sentence(cluster: &Cluster, spot: Spot) -> String {
 
 /// How its arrivals and its bytes could come.
 fn phase_advice(cluster: &Cluster, spot: Spot) -> String {
-    let (pending, bytes) = cluster.mbarriers.get(&spot).map_or((0, 0), |one: &Mbarrier| (one.pending(), one.bytes()));
+    let (pending, bytes) = cluster.mbarriers.get(&spot).map_or((0, 0), |one| (one.pending(), one.bytes()));
     let init = initialisations::sentence(cluster, spot).unwrap_or_else(|| "initialise the barrier".into());
     let arrivals = format!(
         "{init}: let each phase get as many arrivals, no fewer and no more, and wait for the phase that they complete"

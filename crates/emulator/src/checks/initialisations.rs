@@ -20,8 +20,8 @@ pub struct Initialisations {
     /// The first of each statement: which statement came first may be luck, so each is compared with all others.
     by: Vec<Initialisation>,
     last: Option<Initialisation>,
-    /// Pairs that are not reported yet.
-    twice: Vec<[Initialisation; 2]>,
+    /// A pair of each two statements that is not reported yet, and how many there were.
+    twice: Vec<([Initialisation; 2], u64)>,
     used: bool,
 }
 
@@ -34,7 +34,14 @@ pub fn watch(cluster: &mut Cluster, at: At, spot: Spot, count: u32) {
     }
     let known = cluster.initialisations.entry(spot).or_default();
     let new = Initialisation { at, count };
-    known.twice.extend(known.by.iter().map(|old| [*old, new]));
+    for old in &known.by {
+        let pair = [*old, new];
+        let statements = |pair: &[Initialisation; 2]| pair.map(|one| one.at.statement);
+        match known.twice.iter_mut().find(|(waiting, _)| statements(waiting) == statements(&pair)) {
+            Some((_, count)) => *count += 1,
+            None => known.twice.push((pair, 1)),
+        }
+    }
     known.last = Some(new);
     if known.by.iter().all(|old| old.at.statement != at.statement) {
         known.by.push(new);
@@ -60,10 +67,10 @@ pub fn sentence(cluster: &Cluster, spot: Spot) -> Option<String> {
 
 fn report_twice(cluster: &mut Cluster, spot: Spot) {
     let pairs = cluster.initialisations.get_mut(&spot).map(|known| std::mem::take(&mut known.twice));
-    for mut pair in pairs.unwrap_or_default() {
+    for (mut pair, count) in pairs.unwrap_or_default() {
         pair.sort_by_key(|one| (one.at.statement, one.at.warp, one.at.mask));
         let report = report(cluster, spot, pair.map(|one| one.at));
-        cluster.findings.add(report);
+        cluster.findings.add(report.count(count));
     }
 }
 
