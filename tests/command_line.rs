@@ -72,6 +72,20 @@ fn exact_numbers_need_the_emulator() {
 }
 
 #[test]
+fn an_audit_says_what_it_counted() {
+    let (_folder, path) = case("clean.ptx", &format!("{HEAD}.entry k() {{ ret; }}\n"));
+    let counted = veriflash(&["sanitize", "--audit", shown(&path)]);
+    assert_eq!(exit(&counted), 0, "{}", text(&counted));
+    assert!(text(&counted).contains("all seen by the checks\nnot for the race detector: parameters of the entry; "));
+    let json = veriflash(&["sanitize", "--audit", "--format", "json", shown(&path)]);
+    let document: Value = serde_json::from_slice(&json.stdout).expect("a document");
+    assert_eq!((&document["operands"], &document["unseen"]), (&Value::from(vec![0; 0]), &Value::from(vec![0; 0])));
+    let sarif = veriflash(&["sanitize", "--audit", "--format", "sarif", shown(&path)]);
+    assert_eq!(exit(&sarif), 2);
+    assert!(text(&sarif).starts_with("error: `--audit` needs `--format text` or `--format json`"), "{}", text(&sarif));
+}
+
+#[test]
 fn a_clean_kernel_exits_0_and_a_finding_1() {
     let (_folder, path) = case("clean.ptx", &format!("{HEAD}.entry k() {{ ret; }}\n"));
     let clean = veriflash(&["sanitize", shown(&path)]);

@@ -1,10 +1,12 @@
 //! The race detector against its definition on real kernels: what it is told of every launch of every filetest, cures
 //! included, the definition judges too. Both must find the same bytes unordered, each for a pair that is.
 //!
-//! `DEFINITION_SEEDS=6 cargo test --test definition -- FOLDER…` compares as many schedules of the cases there; launches
-//! that the definition, which forgets nothing, would take too long for are listed, and none of our own may be.
+//! `DEFINITION_SEEDS=6 DEFINITION_FOLDERS=corpus cargo test --test definition` compares as many schedules of the cases
+//! there (folders are separated as in PATH); launches that the definition, which forgets nothing, would take too long for
+//! are listed, and none of our own may be.
 
-use happens_before::definition::{Compared, Launch, record};
+use happens_before::definition::{Compared, KINDS, Launch, record};
+use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,26 +23,36 @@ const WAITING: usize = 8;
 struct Tally {
     launches: usize,
     compared: Compared,
-    kinds: BTreeMap<String, usize>,
+    kinds: BTreeMap<&'static str, usize>,
     differences: Vec<String>,
     left_out: Vec<String>,
 }
 
 fn main() -> ExitCode {
-    let folders: Vec<PathBuf> =
-        std::env::args().skip(1).filter(|one| !one.starts_with('-')).map(PathBuf::from).collect();
-    let own = folders.is_empty();
-    let filetests = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("filetests");
-    let cases = find(if own { std::slice::from_ref(&filetests) } else { &folders }).expect("the cases are readable");
-    let cases: Vec<Case> = cases.into_iter().filter(|case| case.kind != Kind::Reject).collect();
-    let seeds = std::env::var("DEFINITION_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let trial = match std::env::var_os("DEFINITION_FOLDERS") {
+        Some(folders) => Trial::test("folders_agree_with_the_definition", move || {
+            judge_folders(&std::env::split_paths(&folders).collect::<Vec<_>>()).map(drop)
+        }),
+        None => Trial::test("filetests_agree_with_the_definition", || {
+            judge_folders(&[PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("filetests")])?.expect_everything()
+        }),
+    };
+    libtest_mimic::run(&Arguments::from_args(), vec![trial]).exit_code()
+}
+
+fn judge_folders(folders: &[PathBuf]) -> Result<Tally, Failed> {
+    let seeds = seeds()?;
+    let cases: Vec<Case> = find(folders)?.into_iter().filter(|case| case.kind != Kind::Reject).collect();
     let mut tally = compare(&cases, seeds);
     tally.print(cases.len(), seeds);
-    if own {
-        tally.expect_everything();
-    }
-    tally.differences.iter().for_each(|difference| println!("DIFFERENCE {difference}"));
-    if tally.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if tally.differences.is_empty() { Ok(tally) } else { Err(tally.differences.join("\n").into()) }
+}
+
+/// How many schedules to compare.
+fn seeds() -> Result<u64, Failed> {
+    let Some(text) = std::env::var_os("DEFINITION_SEEDS") else { return Ok(1) };
+    let seeds = text.to_str().and_then(|text| text.parse().ok()).filter(|seeds| *seeds > 0);
+    seeds.ok_or_else(|| format!("DEFINITION_SEEDS={}: expected a number from 1 on", text.display()).into())
 }
 
 /// Records one case after the other, and compares launches on all cores.
@@ -112,13 +124,18 @@ impl Tally {
     }
 
     /// Our own cases are all compared, and show every kind of fault and of event.
-    fn expect_everything(&self) {
+    fn expect_everything(&self) -> Result<(), Failed> {
         let Compared { faulty, crossed, .. } = self.compared;
-        assert!(self.left_out.is_empty(), "every filetest is compared: {:?}", self.left_out);
-        assert!(crossed > 0 && faulty.iter().all(|bytes| *bytes > 0), "too little is found: {faulty:?}, {crossed}");
-        assert_eq!(self.kinds.len(), EVENTS, "some kind of event does not happen: {:?}", self.kinds.keys());
+        let silent: Vec<&str> = KINDS.iter().copied().filter(|kind| !self.kinds.contains_key(kind)).collect();
+        if !self.left_out.is_empty() {
+            return Err(format!("not every filetest is compared: {:?}", self.left_out).into());
+        }
+        if crossed == 0 || faulty.contains(&0) {
+            return Err(format!("too little is found: {faulty:?}, {crossed}").into());
+        }
+        if !silent.is_empty() {
+            return Err(format!("kinds of events that do not happen: {silent:?}").into());
+        }
+        Ok(())
     }
 }
-
-/// Kinds of events that a detector can be told.
-const EVENTS: usize = 31;

@@ -37,7 +37,11 @@ pub fn print_json(command: &str, verdict: &str, exit: Exit, own: Value) {
 
 /// The verdict of commands that look for findings in one kernel; warnings and lints count if they are denied.
 pub fn verdict(exit: Exit) -> &'static str {
-    if exit == Exit::Clean { "clean" } else { "findings" }
+    match exit {
+        Exit::Clean => "clean",
+        Exit::Findings => "findings",
+        Exit::BadInput | Exit::Unsupported | Exit::Undecided => "undecided",
+    }
 }
 
 pub fn print_findings(kernel: &Kernel, findings: &[Finding], repeat: &str) {

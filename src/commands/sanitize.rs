@@ -52,7 +52,7 @@ pub struct Arguments {
     #[arg(long = "check", value_name = "CHECK", value_parser = [checks::nan_birth::CHECK.name])]
     asked_for: Option<String>,
 
-    /// Also count every byte that instructions move, and compare with what the checks look at
+    /// Also count every byte that instructions move, and compare with what the checks look at: exit 4 if they differ
     #[arg(long)]
     audit: bool,
 
@@ -82,20 +82,24 @@ enum Format {
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
+    if arguments.audit && arguments.format == Format::Sarif {
+        anyhow::bail!("`--audit` needs `--format text` or `--format json`: SARIF has no place for its counts");
+    }
     let kernel = arguments.input.kernel()?;
     super::check_module(&kernel)?;
     kernel.resolve(&Limits::default())?;
     let schedules = arguments.schedules();
     let sanitized = emulator::sanitize_under(&kernel, &schedules, arguments.data_seed)?;
     let findings = &sanitized.findings;
-    let (exit, tally) = (arguments.denied.exit(findings), Tally::of(findings));
-    let operands = sanitized.operands();
+    let (operands, tally) = (sanitized.operands(), Tally::of(findings));
+    let exit = audited(arguments.denied.exit(findings), operands.as_ref());
     arguments.draw(&kernel, findings, &schedules)?;
     match arguments.format {
         Format::Json => {
             let mut own = json!({ "counts": tally.json(), "findings": findings_json(findings) });
             if let Some(operands) = &operands {
                 own["operands"] = operands_json(operands);
+                own["unseen"] = json!(operands.faults());
             }
             print_json("sanitize", verdict(exit), exit, own);
         }
@@ -107,28 +111,38 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
             let (launches, schedules) =
                 (counted(launches, "launch", "es"), counted(schedules.len() as u64, "schedule", "s"));
             println!("{tally}; {launches} ran under {schedules}");
-            if let Some(operands) = &operands {
-                println!("operands: {operands}");
-                operands.unseen().for_each(|site| println!("  line {}: {}", site.line, past_the_checks(site)));
-            }
+            operands.iter().for_each(print_operands);
         }
     }
     Ok(exit)
+}
+
+/// Without a finding, nothing is decided by checks that did not see everything.
+fn audited(exit: Exit, operands: Option<&Operands>) -> Exit {
+    let unseen = operands.is_some_and(|operands| !operands.faults().is_empty());
+    if unseen && exit == Exit::Clean { Exit::Undecided } else { exit }
+}
+
+fn print_operands(operands: &Operands) {
+    println!("operands: {operands}");
+    let private: Vec<&str> = emulator::PRIVATE.iter().map(|(what, _)| *what).collect();
+    println!("not for the race detector: {}", private.join("; "));
+    let faults = operands.faults();
+    if !faults.is_empty() {
+        println!(
+            "the checks did not see everything, which is a bug of veriflash; what they did not find is undecided:"
+        );
+        faults.iter().for_each(|fault| println!("  {fault}"));
+    }
 }
 
 fn operands_json(operands: &Operands) -> Value {
     let site = |site: &OperandSite| {
         let OperandSite { line, mnemonic, read, written, barriers, private, .. } = site;
         json!({ "line": line, "instruction": mnemonic, "read": read, "written": written, "mbarriers": barriers,
-                "private": private, "unseen": site.unseen.is_some().then(|| past_the_checks(site)) })
+                "private": private, "unseen": site.fault() })
     };
     json!(operands.sites.values().map(site).collect::<Vec<_>>())
-}
-
-/// What went past the checks at an instruction: a bug of ours.
-fn past_the_checks(site: &OperandSite) -> String {
-    let (example, count) = site.unseen.clone().unwrap_or_default();
-    format!("{}: {example}; so in {}", site.mnemonic, counted(count, "execution", "s"))
 }
 
 impl Arguments {
@@ -176,5 +190,25 @@ impl Arguments {
         }
         self.asked_for.iter().for_each(|check| repeat.push_str(&format!(" --check {check}")));
         repeat
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use launch::Orphans;
+
+    #[test]
+    fn bytes_past_the_checks_leave_a_clean_kernel_undecided() {
+        let site = OperandSite { unseen: Some(("4 bytes".into(), 1)), ..OperandSite::default() };
+        let unseen = Operands { sites: [((0, 0), site)].into(), ..Operands::default() };
+        let orphans = Operands { orphans: Orphans { first: Some(("4 bytes".into(), 1)) }, ..Operands::default() };
+        for (operands, exit) in
+            [(Operands::default(), Exit::Clean), (unseen, Exit::Undecided), (orphans, Exit::Undecided)]
+        {
+            assert_eq!(audited(Exit::Clean, Some(&operands)), exit, "{operands}");
+            assert_eq!(audited(Exit::Findings, Some(&operands)), Exit::Findings, "{operands}");
+        }
+        assert_eq!(audited(Exit::Clean, None), Exit::Clean);
     }
 }

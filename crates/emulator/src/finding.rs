@@ -142,10 +142,16 @@ impl<'a> Findings<'a> {
 
     /// A launch is over: what its instructions moved.
     pub fn settle_operands(&mut self) -> Operands {
-        let mut operands = Operands::default();
-        for (step, site) in std::mem::take(&mut self.operands).into_sites() {
+        let (sites, orphans) = std::mem::take(&mut self.operands).into_parts();
+        let mut operands = Operands { orphans, ..Operands::default() };
+        for (step, site) in sites {
             let (function, _, statement) = self.locate(step);
-            let Some(Statement::Instruction(one)) = self.body(function).get(statement as usize) else { continue };
+            let Some(Statement::Instruction(one)) = self.body(function).get(statement as usize) else {
+                if !site.is_idle() {
+                    operands.orphans.add(format!("what step {step} moved, which is no instruction"));
+                }
+                continue;
+            };
             let names_memory = |one: &Operand| matches!(one, Operand::Address(_) | Operand::TensorAddress(..));
             if site.is_idle() && !one.operands.iter().any(names_memory) {
                 continue;

@@ -66,7 +66,7 @@ pub use expr::{Expr, Names};
 pub use finding::Finding;
 pub use kernel::Kernel;
 pub use memory::{BufferMemory, Memory};
-pub use operands::{OperandSite, Operands};
+pub use operands::{OperandSite, Operands, Orphans};
 pub use policy::Policy;
 pub use recipe::{Argument, Buffer, Launch, Recipe};
 pub use resolve::Limits;

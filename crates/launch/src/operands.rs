@@ -30,6 +30,13 @@ impl OperandSite {
         self.read + self.written + self.barriers + self.private == 0 && self.unseen.is_none()
     }
 
+    /// What went past the checks, in words.
+    pub fn fault(&self) -> Option<String> {
+        let (example, count) = self.unseen.as_ref()?;
+        let plural = if *count == 1 { "" } else { "s" };
+        Some(format!("{}: {example}; so in {count} execution{plural}", self.mnemonic))
+    }
+
     /// Adds what other executions moved.
     pub fn add(&mut self, other: &OperandSite) {
         self.read += other.read;
@@ -42,11 +49,34 @@ impl OperandSite {
     }
 }
 
+/// What happened for no instruction, so that it could not be compared: the first of it, and how much there is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Orphans {
+    /// None if everything belongs to an instruction.
+    pub first: Option<(String, u64)>,
+}
+
+impl Orphans {
+    /// Adds one.
+    pub fn add(&mut self, what: impl ToString) {
+        self.first.get_or_insert_with(|| (what.to_string(), 0)).1 += 1;
+    }
+
+    /// Adds those of another part.
+    pub fn absorb(&mut self, other: Orphans) {
+        if let Some((example, count)) = other.first {
+            self.first.get_or_insert((example, 0)).1 += count;
+        }
+    }
+}
+
 /// What all instructions of a run moved.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Operands {
     /// By function and statement.
     pub sites: BTreeMap<(usize, usize), OperandSite>,
+    /// What belongs to none of them.
+    pub orphans: Orphans,
 }
 
 impl Operands {
@@ -57,11 +87,19 @@ impl Operands {
             known.add(&site);
             (known.line, known.mnemonic, known.form) = (site.line, site.mnemonic, site.form);
         }
+        self.orphans.absorb(other.orphans);
     }
 
     /// Instructions of which the checks did not see everything, or saw what did not happen.
     pub fn unseen(&self) -> impl Iterator<Item = &OperandSite> {
         self.sites.values().filter(|site| site.unseen.is_some())
+    }
+
+    /// All that the checks did not see, one line each: a bug of ours.
+    pub fn faults(&self) -> Vec<String> {
+        let faults = self.unseen().filter_map(|site| Some(format!("line {}: {}", site.line, site.fault()?)));
+        let orphans = self.orphans.first.iter();
+        faults.chain(orphans.map(|(example, count)| format!("of no instruction: {example}; {count} in all"))).collect()
     }
 }
 
@@ -75,9 +113,12 @@ impl fmt::Display for Operands {
         let (read, written, barriers) = (sum(|site| site.read), sum(|site| site.written), sum(|site| site.barriers));
         write!(f, "{read} bytes read, {written} written, {barriers} of mbarriers used ")?;
         write!(f, "by {} instructions of {} forms, ", moving.count(), forms.len())?;
-        match self.unseen().count() {
-            0 => write!(f, "all seen by the checks"),
-            some => write!(f, "{some} of them past the checks"),
+        match (self.unseen().count(), &self.orphans.first) {
+            (0, None) => write!(f, "all seen by the checks"),
+            (some, None) => write!(f, "{some} of them past the checks"),
+            (some, Some((_, orphans))) => {
+                write!(f, "{some} of them past the checks, and {orphans} notes that belong to none of them")
+            }
         }
     }
 }

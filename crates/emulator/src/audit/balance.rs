@@ -1,5 +1,6 @@
 //! Two sides of a book: what moved, and what the checks looked at.
 
+use std::fmt;
 use std::ops::Range;
 
 /// Memory that has addresses of its own.
@@ -12,6 +13,18 @@ pub enum Region {
     Parameter,
     /// Objects of mbarriers in shared memory.
     Barrier,
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Region::Shared => write!(out, "shared memory"),
+            Region::Global => write!(out, "global memory"),
+            Region::Local(thread) => write!(out, "the local memory of thread {thread}"),
+            Region::Parameter => write!(out, "the parameters"),
+            Region::Barrier => write!(out, "an mbarrier"),
+        }
+    }
 }
 
 /// What a line of the book says of its bytes.
@@ -31,6 +44,19 @@ pub enum Column {
 
 const COLUMNS: usize = 6;
 
+impl fmt::Display for Column {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        out.write_str(match self {
+            Column::Read => "read",
+            Column::Written => "written",
+            Column::SeenRead => "seen to be read",
+            Column::SeenWritten => "seen to be written",
+            Column::Asked => "asked for",
+            Column::Marked => "marked as written",
+        })
+    }
+}
+
 /// Some bytes, and how many lanes have to do with each of them.
 #[derive(Clone, Debug)]
 pub struct Line {
@@ -38,6 +64,13 @@ pub struct Line {
     pub region: Region,
     pub range: Range<u64>,
     pub lanes: u32,
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        let Line { column, region, range, .. } = self;
+        write!(out, "{} bytes of {region} at {:#x}, {column}", range.end - range.start, range.start)
+    }
 }
 
 /// How closely the sides must agree.

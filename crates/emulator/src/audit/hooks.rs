@@ -73,9 +73,14 @@ impl Cluster<'_, '_> {
         self.audit.as_ref().map_or(Ticket::default(), |audit| audit.go_on(ticket))
     }
 
-    /// A part of an operation happens, or all of it.
-    pub fn audit_arrival(&self, number: Number) -> Ticket {
+    /// A part of an operation happens.
+    pub fn audit_part(&self, number: Number) -> Ticket {
         self.audit.as_ref().map_or(Ticket::default(), |audit| audit.go_on_with(number))
+    }
+
+    /// The rest of it happens, or all at once.
+    pub fn audit_arrival(&self, number: Number) -> Ticket {
+        self.audit.as_ref().map_or(Ticket::default(), |audit| audit.finish(number))
     }
 
     /// The part has happened.

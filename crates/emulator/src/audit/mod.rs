@@ -9,6 +9,8 @@
 mod balance;
 mod hooks;
 mod tally;
+#[cfg(test)]
+mod tests;
 
 pub use balance::{Column, Line, Region};
 pub use tally::Tally;
@@ -77,10 +79,12 @@ impl Audit {
 
     /// It has been executed.
     pub fn end(&self, detector: &mut Detector) {
-        let seen = detector.take_record();
+        let seen = detector.take_record().into_iter().map(line);
         let mut books = self.books.borrow_mut();
-        let Some((ticket, mut account)) = books.draft.take() else { return };
-        account.lines.extend(seen.into_iter().map(line));
+        let Some((ticket, mut account)) = books.draft.take() else {
+            return seen.for_each(|line| books.tally.orphan(line));
+        };
+        account.lines.extend(seen);
         match account.flights {
             0 => books.tally.settle(account),
             _ => drop(books.open.insert(ticket, account)),
@@ -92,8 +96,13 @@ impl Audit {
     pub fn note(&self, column: Column, region: Region, range: Range<u64>, lanes: u32) {
         let mut books = self.books.borrow_mut();
         let current = books.current;
-        if let Some(account) = books.account(current) {
-            account.lines.push(Line { column, region, range, lanes });
+        let line = Line { column, region, range, lanes };
+        match books.account(current) {
+            Some(account) => account.lines.push(line),
+            // A warp is given its parameters before its first instruction, and reports ask again when all is over: what
+            // nobody asked for in time is a fault of the account that lacks the line.
+            None if region == Region::Parameter || column == Column::Asked => {}
+            None => books.tally.orphan(line),
         }
     }
 
@@ -101,9 +110,12 @@ impl Audit {
     pub fn starts(&self) -> Ticket {
         let mut books = self.books.borrow_mut();
         let current = books.current;
-        if let Some(account) = books.account(current) {
-            account.flies = true;
-            account.flights += 1;
+        match books.account(current) {
+            Some(account) => {
+                account.flies = true;
+                account.flights += 1;
+            }
+            None => books.tally.orphan("something that no instruction started"),
         }
         current
     }
@@ -119,10 +131,23 @@ impl Audit {
         std::mem::replace(&mut self.books.borrow_mut().current, ticket)
     }
 
-    /// The same for an operation in flight.
+    /// The same for a part of an operation in flight.
     pub fn go_on_with(&self, number: Number) -> Ticket {
-        let ticket = self.books.borrow().starters.get(&number).copied().unwrap_or_default();
-        self.go_on(ticket)
+        let starter = self.books.borrow().starters.get(&number).copied();
+        self.go_on_for(starter)
+    }
+
+    /// The same for the rest of it.
+    pub fn finish(&self, number: Number) -> Ticket {
+        let starter = self.books.borrow_mut().starters.remove(&number);
+        self.go_on_for(starter)
+    }
+
+    fn go_on_for(&self, starter: Option<Ticket>) -> Ticket {
+        if starter.is_none() {
+            self.books.borrow_mut().tally.orphan("a part of an operation that did not start");
+        }
+        self.go_on(starter.unwrap_or_default())
     }
 
     /// A part of it has happened.
@@ -134,7 +159,9 @@ impl Audit {
     pub fn lands(&self, outer: Ticket) {
         let mut books = self.books.borrow_mut();
         let ticket = std::mem::replace(&mut books.current, outer);
-        let Some(account) = books.account(ticket) else { return };
+        let Some(account) = books.account(ticket) else {
+            return books.tally.orphan("the end of something that did not start");
+        };
         account.flights -= 1;
         if account.flights == 0
             && let Some(account) = books.open.remove(&ticket)
@@ -144,7 +171,8 @@ impl Audit {
     }
 
     /// The cluster has ended.
-    pub fn into_tally(self) -> Tally {
+    pub fn into_tally(self, detector: &mut Detector) -> Tally {
+        self.end(detector);
         let Books { open, mut tally, .. } = self.books.into_inner();
         open.into_values().for_each(|account| tally.settle(account));
         tally
@@ -173,7 +201,7 @@ impl Account {
     fn fault(&self) -> Option<String> {
         let gap = gap(&self.lines, self.rule())?;
         let bytes = gap.range.end - gap.range.start;
-        Some(format!("{bytes} bytes of {:?} memory at {:#x} are {}", gap.region, gap.range.start, gap.what))
+        Some(format!("{bytes} bytes of {} at {:#x} are {}", gap.region, gap.range.start, gap.what))
     }
 }
 

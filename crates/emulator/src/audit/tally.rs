@@ -2,16 +2,19 @@
 
 use super::Account;
 use super::balance::{Column, Line, Region};
-use launch::OperandSite;
+use launch::{OperandSite, Orphans};
 use std::collections::BTreeMap;
 
-/// By step.
 #[derive(Clone, Debug, Default)]
-pub struct Tally(BTreeMap<u32, OperandSite>);
+pub struct Tally {
+    /// By step.
+    sites: BTreeMap<u32, OperandSite>,
+    orphans: Orphans,
+}
 
 impl Tally {
     pub(super) fn settle(&mut self, account: Account) {
-        let site = self.0.entry(account.step).or_default();
+        let site = self.sites.entry(account.step).or_default();
         for Line { column, region, range, lanes } in &account.lines {
             let bytes = (range.end - range.start) * u64::from(*lanes);
             match (column, region) {
@@ -27,11 +30,17 @@ impl Tally {
         }
     }
 
-    pub fn absorb(&mut self, other: Tally) {
-        other.0.into_iter().for_each(|(step, site)| self.0.entry(step).or_default().add(&site));
+    /// Something happened that belongs to no account.
+    pub(super) fn orphan(&mut self, what: impl ToString) {
+        self.orphans.add(what);
     }
 
-    pub fn into_sites(self) -> impl Iterator<Item = (u32, OperandSite)> {
-        self.0.into_iter()
+    pub fn absorb(&mut self, other: Tally) {
+        other.sites.into_iter().for_each(|(step, site)| self.sites.entry(step).or_default().add(&site));
+        self.orphans.absorb(other.orphans);
+    }
+
+    pub fn into_parts(self) -> (BTreeMap<u32, OperandSite>, Orphans) {
+        (self.sites, self.orphans)
     }
 }

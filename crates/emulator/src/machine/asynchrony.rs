@@ -85,7 +85,7 @@ impl Cluster<'_, '_> {
         let part = if self.adversary.lands_in_ranges() { self.flights.tear_off(number) } else { None };
         match part {
             Some(mut part) => {
-                let outer = self.audit_arrival(number);
+                let outer = self.audit_part(number);
                 self.read_sources(&mut part);
                 self.write_targets(&part);
                 self.audit_pause(outer);
@@ -150,7 +150,7 @@ impl Cluster<'_, '_> {
     /// The sources of an operation are read, and may be overwritten.
     pub fn read_early(&mut self, number: Number) {
         if let Some(Operation::Transfer(mut transfer)) = self.flights.take(number) {
-            let outer = self.audit_arrival(number);
+            let outer = self.audit_part(number);
             self.read_sources(&mut transfer);
             self.audit_pause(outer);
             self.flights.fly(number, Operation::Transfer(transfer));

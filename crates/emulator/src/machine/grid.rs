@@ -292,7 +292,7 @@ impl Grid<'_> {
         }
         cluster.land_all();
         if let Some(audit) = cluster.audit.take() {
-            cluster.findings.operands.absorb(audit.into_tally());
+            cluster.findings.operands.absorb(audit.into_tally(&mut cluster.detector));
         }
         cluster.findings.stray_arrivals += cluster.stray_arrivals();
         cluster.trace_end();

@@ -108,6 +108,28 @@ pub enum Event {
     Exit(Lanes),
 }
 
+/// The name of each kind. The match is exhaustive, so that none can be missing in the list.
+macro_rules! kinds {
+    ($($kind:ident)*) => {
+        /// All kinds of events that a detector can be told.
+        pub const KINDS: &[&str] = &[$(stringify!($kind)),*];
+
+        impl Event {
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Event::$kind { .. } => stringify!($kind),)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    Access Fence ProxyFence MapRelease MapAcquire Copy Commit Wait WaitAll WarpSync Arrive Complete ClusterArrive
+    ClusterComplete ClusterWait MbarrierInit MbarrierInvalidate InitFence MbarrierArrive CopyArrive MbarrierComplete
+    MbarrierWait Load RemoteStore Store BulkCommit BulkWait Wgmma WgmmaCommit WgmmaWait Exit
+}
+
 impl Event {
     /// Who accesses memory, if the event does.
     pub fn accessing(&self) -> Option<Lanes> {

@@ -1,7 +1,6 @@
 //! Whole launches: what all detectors heard and found, judged by the definition.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::mem::{Discriminant, discriminant};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 use std::rc::Rc;
 
@@ -10,7 +9,7 @@ use super::found::{Found, agree};
 use super::oracle::Oracle;
 use crate::actor::Gap;
 use crate::summary::Stretches;
-use crate::{Ledger, Site, Space, Stretch, Summary};
+use crate::{Crossing, Ledger, Site, Space, Stretch, Summary};
 
 /// One event, and what the detector found at it.
 pub struct Note {
@@ -90,13 +89,12 @@ impl Launch {
     }
 
     /// How many events of each kind there are.
-    pub fn kinds(&self) -> BTreeMap<String, usize> {
-        let mut counts: HashMap<Discriminant<Event>, (&Event, usize)> = HashMap::new();
+    pub fn kinds(&self) -> BTreeMap<&'static str, usize> {
+        let mut counts = BTreeMap::new();
         for note in self.clusters.values().flat_map(|notes| &notes.all) {
-            counts.entry(discriminant(&note.event)).or_insert((&note.event, 0)).1 += 1;
+            *counts.entry(note.event.kind()).or_default() += 1;
         }
-        let name = |event: &Event| format!("{event:?}").chars().take_while(char::is_ascii_alphabetic).collect();
-        counts.into_values().map(|(event, count)| (name(event), count)).collect()
+        counts
     }
 
     /// Has the definition judge all events.
@@ -151,6 +149,7 @@ impl Launch {
             return Err(format!("{crossed} bytes are touched by two clusters, and these are found: {crossings:?}"));
         }
         for crossing in &crossings {
+            is_conflict(crossing)?;
             for side in [&crossing.first, &crossing.second] {
                 let notes = &self.clusters[&(side.cluster as u32)];
                 let here = |((space, range), write): &(Stretch, bool)| {
@@ -164,6 +163,18 @@ impl Launch {
         }
         Ok(crossed)
     }
+}
+
+/// Two clusters, and one of them writes.
+fn is_conflict(crossing: &Crossing) -> Result<(), String> {
+    let (first, second) = (&crossing.first, &crossing.second);
+    if first.cluster == second.cluster {
+        return Err(format!("one cluster on both sides of {crossing:?}"));
+    }
+    if !(first.write || second.write) {
+        return Err(format!("nobody writes in {crossing:?}"));
+    }
+    Ok(())
 }
 
 /// Has the definition judge events in their order. `home` says where a cluster's warps begin.
@@ -216,5 +227,26 @@ impl Touched {
             Some(byte) => Err(format!("who read byte {byte:#x}: the summary is wrong")),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Told, Unit, Visitor};
+
+    #[test]
+    fn a_crossing_needs_two_clusters_and_a_write() {
+        let crossing = |clusters: [u64; 2], writes: [bool; 2]| {
+            let side = |at: usize| {
+                let (cluster, write, site) = (clusters[at], writes[at], Site(0));
+                Visitor { cluster, warp: 0, lane: 0, site, write, unit: Unit::Thread, strong: None }
+            };
+            let (first, second) = (side(0), side(1));
+            Crossing { address: 0, bytes: 4, first, second, gap: Gap::Order, told: Told::Apart, count: 1 }
+        };
+        assert!(is_conflict(&crossing([0, 1], [false, true])).is_ok());
+        assert!(is_conflict(&crossing([0, 1], [false, false])).is_err());
+        assert!(is_conflict(&crossing([1, 1], [true, true])).is_err());
     }
 }

@@ -12,6 +12,7 @@ mod memory;
 mod oracle;
 mod recorder;
 
+pub use event::KINDS;
 pub use launch::{Compared, Launch};
 pub use recorder::{Recorder, begin_launch, record};
 

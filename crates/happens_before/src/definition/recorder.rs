@@ -175,8 +175,10 @@ impl Recorder {
         to: &[u64; 32],
         bytes: u32,
     ) {
-        let (sources, sizes, places) = (Box::new(*from), Box::new(*from_bytes), Box::new(*to));
-        let event = || Event::Copy { at, from: sources, from_bytes: sizes, to: places, bytes };
+        let event = || {
+            let (from, from_bytes, to) = (Box::new(*from), Box::new(*from_bytes), Box::new(*to));
+            Event::Copy { at, from, from_bytes, to, bytes }
+        };
         self.tell(site, event, |detector| detector.copy(at, site, from, from_bytes, to, bytes));
     }
 
