@@ -2,7 +2,8 @@
 //!
 //! A thread's access and that of an asynchronous unit (a bulk copy, a `wgmma`) to the same bytes are ordered, but no
 //! proxy fence lies between them. The unit reaches memory another way than threads do, and may see what was there before.
-//! Hardware is often right by luck, as when the bytes have long arrived.
+//! It is the same the other way round: a copy that refills a stage may overwrite what threads have read by program order
+//! and arrived for, and not yet by that way. Hardware is often right by luck, as when the bytes have long arrived.
 //!
 //! ```ptx
 //! st.shared.b32 [tile], %value;
@@ -10,9 +11,10 @@
 //! cp.async.bulk.global.shared::cta.bulk_group [%to], [tile], 128;
 //! ```
 //!
-//! Fix: `fence.proxy.async` by the threads that wrote, before the barrier, or by the thread that starts the copy, after
-//! it. With `.shared::cta` or `.global` it orders only what lies there. Where the bytes were written by `cp.async` and
-//! read by `wgmma` it is a warning: compilers leave the fence out there. PTX ISA, "Proxies"; "fence.proxy.async".
+//! Fix: `fence.proxy.async` by the threads that wrote or read, before they arrive at the barrier, or by the thread that
+//! starts the copy, after it. With `.shared::cta` or `.global` it orders only what lies there. Where the bytes were
+//! written by `cp.async` and read by `wgmma` it is a warning: compilers leave the fence out there. PTX ISA, "Proxies";
+//! "fence.proxy.async".
 
 use super::{Check, order, words};
 use crate::finding::Report;
