@@ -1,7 +1,7 @@
 //! What the compiler does not find by itself, in instructions of AVX-512: permutations of lanes, tables that fit into
 //! registers, and tests of all lanes at once.
 
-use super::lanes::Half;
+use super::lanes::{Aligned, Half};
 use super::words::{FRACTION, HIDDEN};
 use crate::numerics::{INFINITY, NAN, SMALLEST_NORMAL};
 use std::arch::x86_64::*;
@@ -66,14 +66,14 @@ pub fn is_same(all: &[u32; 32]) -> bool {
 /// Lanes' groups of four words, one group behind the other: the first words, the second words, and so on.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub fn apart(all: &[[u32; 4]; 32]) -> [[Half; 2]; 4] {
-    let mut result = [[[0; 16]; 2]; 4];
+pub fn apart(all: &[[u32; 4]; 32]) -> Aligned<[[Half; 2]; 4]> {
+    let mut result = Aligned([[[0; 16]; 2]; 4]);
     for half in 0..2 {
         // SAFETY: 16 groups of four words are four vectors.
         let load = |part: usize| unsafe { _mm512_loadu_si512(all.as_ptr().add(16 * half + 4 * part).cast()) };
         let columns = transposed([load(0), load(1), load(2), load(3)]);
         for part in 0..4 {
-            result[part][half] = words(columns[part]);
+            result.0[part][half] = words(columns[part]);
         }
     }
     result
@@ -82,14 +82,14 @@ pub fn apart(all: &[[u32; 4]; 32]) -> [[Half; 2]; 4] {
 /// The reverse of [`apart`].
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub fn together(parts: [&[u32; 32]; 4]) -> [[u32; 4]; 32] {
-    let mut result = [[0; 4]; 32];
+pub fn together(parts: [&[u32; 32]; 4]) -> Aligned<[[u32; 4]; 32]> {
+    let mut result = Aligned([[0; 4]; 32]);
     let [first, second, third, fourth] = [halves(parts[0]), halves(parts[1]), halves(parts[2]), halves(parts[3])];
     for half in 0..2 {
         let rows = transposed_back([first[half], second[half], third[half], fourth[half]]);
         for part in 0..4 {
             // SAFETY: as in `apart`.
-            unsafe { _mm512_storeu_si512(result.as_mut_ptr().add(16 * half + 4 * part).cast(), rows[part]) };
+            unsafe { _mm512_storeu_si512(result.0.as_mut_ptr().add(16 * half + 4 * part).cast(), rows[part]) };
         }
     }
     result
@@ -150,12 +150,12 @@ struct Power {
 /// `ex2.approx`, or `ex2.approx.ftz`: what the functions of [`super::words`] say, whose names these have.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
-pub fn exponentials<const FLUSH: bool>(operands: &[Half; 2], columns: &[[u32; 64]; 3]) -> [Half; 2] {
-    let [first, second] = [fixed_point::<FLUSH>(vector(&operands[0])), fixed_point::<FLUSH>(vector(&operands[1]))];
+pub fn exponentials<const FLUSH: bool>(operands: &[u32; 32], columns: &[[u32; 64]; 3]) -> Aligned<[Half; 2]> {
+    let [first, second] = halves(operands).map(|half| fixed_point::<FLUSH>(half));
     let squares = truncated_squares(first.rest, second.rest);
     let low = _mm512_and_si512(squares, _mm512_set1_epi32(0xffff));
     let high = _mm512_srli_epi32::<16>(squares);
-    [words(interpolated::<FLUSH>(first, low, columns)), words(interpolated::<FLUSH>(second, high, columns))]
+    Aligned([words(interpolated::<FLUSH>(first, low, columns)), words(interpolated::<FLUSH>(second, high, columns))])
 }
 
 #[inline]

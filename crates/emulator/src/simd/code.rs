@@ -126,6 +126,7 @@ impl Operation {
 
 /// A permutation of lanes: which lane each reads.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct Permutation {
     pub from: [u32; 32],
     /// The lanes whose source is in range.

@@ -6,6 +6,12 @@ use crate::machine::Chunk;
 
 pub type Half = [u32; 16];
 
+/// On lines of the cache of their own: words that vectors are loaded from and stored to. Wherever else they would lie is
+/// luck, and a vector on two lines costs twice.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub struct Aligned<T>(pub T);
+
 /// The register file as the kernels see it: places have been checked against its size.
 pub struct File<'a> {
     chunks: &'a mut [Chunk],

@@ -3,7 +3,7 @@
 
 mod books;
 
-use super::lanes::File;
+use super::lanes::{Aligned, File};
 use super::vector;
 use crate::Detector;
 use crate::audit::{Audit, Column};
@@ -345,14 +345,14 @@ fn word(bytes: &[u8]) -> u32 {
 #[inline(always)]
 fn load_row<const LEVEL: u8, const WORDS: usize>(file: &mut File, traffic: &Traffic, data: &[u8], offset: u32) {
     let row = &data[offset as usize..offset as usize + 128 * WORDS];
-    let mut all = [[0; WORDS]; 32];
+    let mut all = Aligned([[0; WORDS]; 32]);
     for lane in 0..32 {
         for part in 0..WORDS {
             let at = 4 * (lane * WORDS + part);
-            all[lane][part] = word(&row[at..at + 4]);
+            all.0[lane][part] = word(&row[at..at + 4]);
         }
     }
-    let parts = vector::apart::<LEVEL, WORDS>(&all);
+    let parts = vector::apart::<LEVEL, WORDS>(&all.0).0;
     for part in 0..WORDS {
         file.write(traffic.words[part], u32::MAX, &parts[part]);
     }
@@ -368,11 +368,11 @@ fn store_row<const LEVEL: u8, const WORDS: usize>(file: &File, traffic: &Traffic
     let mut all = vector::together::<LEVEL, WORDS>(&words);
     for lane in 0..32 {
         for part in 0..WORDS {
-            all[lane][part] = all[lane][part].to_le();
+            all.0[lane][part] = all.0[lane][part].to_le();
         }
     }
     // SAFETY: plain words are bytes, and there are as many.
-    let bytes = unsafe { std::slice::from_raw_parts(all.as_ptr().cast::<u8>(), 128 * WORDS) };
+    let bytes = unsafe { std::slice::from_raw_parts(all.0.as_ptr().cast::<u8>(), 128 * WORDS) };
     row.copy_from_slice(bytes);
 }
 

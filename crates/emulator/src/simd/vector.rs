@@ -3,12 +3,12 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
-use super::lanes::{File, Half};
+use super::lanes::{Aligned, File, Half};
 use super::words;
 use crate::numerics::tables::EXPONENTIAL;
 
 /// The columns of the table of `ex2`: value, slope, curvature.
-static COLUMNS: [[u32; 64]; 3] = columns();
+static COLUMNS: Aligned<[[u32; 64]; 3]> = Aligned(columns());
 
 const fn columns() -> [[u32; 64]; 3] {
     let mut columns = [[0; 64]; 3];
@@ -38,13 +38,13 @@ pub fn permute<const LEVEL: u8>(words: &[u32; 32], from: &[u32; 32]) -> [Half; 2
 /// `ex2.approx`, or `ex2.approx.ftz`.
 #[inline(always)]
 pub fn exponentials<const LEVEL: u8, const FLUSH: bool>(file: &mut File, [destination, a, ..]: [u32; 4], mask: u32) {
-    let operands = file.halves(a);
     #[cfg(target_arch = "x86_64")]
     if LEVEL == 2 {
         // SAFETY: level 2 is AVX-512.
-        let results = unsafe { avx512::exponentials::<FLUSH>(&operands, &COLUMNS) };
-        return file.write(destination, mask, &results);
+        let results = unsafe { avx512::exponentials::<FLUSH>(file.words(a), &COLUMNS.0) };
+        return file.write(destination, mask, &results.0);
     }
+    let operands = file.halves(a);
     let (mut scaled, mut small, mut rests, mut exponents) =
         ([[0; 16]; 2], [[false; 16]; 2], [[0; 16]; 2], [[0; 16]; 2]);
     for half in 0..2 {
@@ -59,9 +59,9 @@ pub fn exponentials<const LEVEL: u8, const FLUSH: bool>(file: &mut File, [destin
         for lane in 0..16 {
             rows[lane] = rests[half][lane] >> 17;
         }
-        let values = look_up(&COLUMNS[0], &rows);
-        let slopes = look_up(&COLUMNS[1], &rows);
-        let curvatures = look_up(&COLUMNS[2], &rows);
+        let values = look_up(&COLUMNS.0[0], &rows);
+        let slopes = look_up(&COLUMNS.0[1], &rows);
+        let curvatures = look_up(&COLUMNS.0[2], &rows);
         let mut results = [0; 16];
         for lane in 0..16 {
             let row = [values[lane], slopes[lane], curvatures[lane]];
@@ -164,20 +164,20 @@ pub fn is_same<const LEVEL: u8>(words: &[u32; 32]) -> bool {
 
 /// Of groups of words, one for each lane: the first words, the second words, and so on.
 #[inline(always)]
-pub fn apart<const LEVEL: u8, const WORDS: usize>(groups: &[[u32; WORDS]; 32]) -> [[Half; 2]; WORDS] {
-    let mut parts = [[[0; 16]; 2]; WORDS];
+pub fn apart<const LEVEL: u8, const WORDS: usize>(groups: &[[u32; WORDS]; 32]) -> Aligned<[[Half; 2]; WORDS]> {
+    let mut parts = Aligned([[[0; 16]; 2]; WORDS]);
     #[cfg(target_arch = "x86_64")]
     if LEVEL == 2 && WORDS == 4 {
         // SAFETY: level 2 is AVX-512; groups of four words are what they are.
         unsafe {
             let groups = &*groups.as_ptr().cast::<[[u32; 4]; 32]>();
-            *parts.as_mut_ptr().cast::<[[Half; 2]; 4]>() = avx512::apart(groups);
+            *parts.0.as_mut_ptr().cast::<[[Half; 2]; 4]>() = avx512::apart(groups).0;
         }
         return parts;
     }
     for part in 0..WORDS {
         for lane in 0..32 {
-            parts[part][lane / 16][lane % 16] = groups[lane][part];
+            parts.0[part][lane / 16][lane % 16] = groups[lane][part];
         }
     }
     parts
@@ -185,20 +185,20 @@ pub fn apart<const LEVEL: u8, const WORDS: usize>(groups: &[[u32; WORDS]; 32]) -
 
 /// The reverse of [`apart`].
 #[inline(always)]
-pub fn together<const LEVEL: u8, const WORDS: usize>(parts: &[&[u32; 32]; WORDS]) -> [[u32; WORDS]; 32] {
-    let mut groups = [[0; WORDS]; 32];
+pub fn together<const LEVEL: u8, const WORDS: usize>(parts: &[&[u32; 32]; WORDS]) -> Aligned<[[u32; WORDS]; 32]> {
+    let mut groups = Aligned([[0; WORDS]; 32]);
     #[cfg(target_arch = "x86_64")]
     if LEVEL == 2 && WORDS == 4 {
         // SAFETY: level 2 is AVX-512; groups of four words are what they are.
         unsafe {
             let parts = *parts.as_ptr().cast::<[&[u32; 32]; 4]>();
-            *groups.as_mut_ptr().cast::<[[u32; 4]; 32]>() = avx512::together(parts);
+            *groups.0.as_mut_ptr().cast::<[[u32; 4]; 32]>() = avx512::together(parts).0;
         }
         return groups;
     }
     for lane in 0..32 {
         for part in 0..WORDS {
-            groups[lane][part] = parts[part][lane];
+            groups.0[lane][part] = parts[part][lane];
         }
     }
     groups
@@ -239,13 +239,13 @@ mod tests {
     fn groups_part_and_meet<const LEVEL: u8, const WORDS: usize>() {
         let groups: [[u32; WORDS]; 32] =
             std::array::from_fn(|lane| std::array::from_fn(|part| (1000 * part + lane) as u32));
-        let parts = apart::<LEVEL, WORDS>(&groups);
+        let parts = apart::<LEVEL, WORDS>(&groups).0;
         for part in 0..WORDS {
             assert_eq!(parts[part].concat(), Vec::from_iter((0..32).map(|lane| 1000 * part as u32 + lane)));
         }
         let columns: [[u32; 32]; WORDS] =
             std::array::from_fn(|part| std::array::from_fn(|lane| parts[part][lane / 16][lane % 16]));
-        assert_eq!(together::<LEVEL, WORDS>(&columns.each_ref()), groups);
+        assert_eq!(together::<LEVEL, WORDS>(&columns.each_ref()).0, groups);
     }
 
     fn rows_are_known<const LEVEL: u8>() {
