@@ -84,7 +84,7 @@ const BUGS: [Planted; 7] = [
         finds: Some(Finds {
             check: "proxy-fence",
             lines: [(783, OUTPUT), (835, STORE_OUTPUT)],
-            missing: "`fence.proxy.async` on the way from (1) to (2)",
+            missing: "`fence.proxy.async`, or `fence.proxy.async.shared::cta`, on the way from (1) to (2)",
         }),
     },
     Planted {
