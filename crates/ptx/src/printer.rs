@@ -147,9 +147,13 @@ fn write_tuning(out: &mut String, tuning: &Tuning) -> fmt::Result {
     }
 }
 
-/// How many registers from the first on are `stem0`, `stem1`, … of one type.
+/// How many registers from the first on are `stem0`, `stem1`, … of one type. A stem that ends in a digit is none: ptxas
+/// does not find `%x00` in `%x0<2>`.
 fn numbered_run(registers: &[&Register]) -> usize {
     let Some(stem) = registers[0].name.strip_suffix('0') else { return 1 };
+    if stem.ends_with(|last: char| last.is_ascii_digit()) {
+        return 1;
+    }
     let follows = |(index, register): &(usize, &&Register)| {
         register.ty == registers[0].ty && register.name.strip_prefix(stem) == Some(index.to_string().as_str())
     };

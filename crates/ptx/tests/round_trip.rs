@@ -155,3 +155,11 @@ fn declarations_of_every_kind() {
          .entry two() .reqntid 8, 4, 1 { .local .align 8 .b8 stack[16]; exit; }\n.weak .entry three { }\n",
     );
 }
+
+#[test]
+fn names_that_end_in_two_digits_are_declared_one_by_one() {
+    // ptxas reads `%x0<2>` and knows no `%x00`.
+    let module = round(&entry("    .reg .f32 %x00, %x01, %y<2>;"));
+    let printed = ptx::print(&module);
+    assert!(printed.contains(".reg .f32 %x00;\n") && printed.contains(".reg .f32 %y<2>;\n"), "{printed}");
+}
