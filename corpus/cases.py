@@ -229,15 +229,6 @@ def triton_tensor_maps():
     case.numbers('s32', 128, 128, 192).scratch(384).write(['sm_90a'])
 
 
-REPLICATED = 'Several lanes store the log-sum-exp of one row, all the same value: still a race between lanes.'
-
-
-def replicated_store(case, target, bytes, *lines):
-    """The finding that Triton's stores of values which several lanes hold give, at each of the lines."""
-    finding = f'error[race-warp]: both write {bytes} bytes of `global_smem`'
-    return case.finds(target, REPLICATED, *[(line, finding) for line in lines])
-
-
 def triton_attention():
     for name, causal in [('tri_fa_fwd', False), ('tri_fa_fwd_causal', True)]:
         for element, targets, shared in [('f16', TARGETS[:1], [32768]), ('bf16', AMPERE, [24576, 24576, 40960])]:
@@ -248,11 +239,7 @@ def triton_attention():
             case.reads('q', q).reads('k', k).reads('v', v)
             case.writes('o', element, q.shape, output, 3e-3 if element == 'f16' else 8e-3, of=f'{name}_{element}')
             case.writes('lse', 'f32', [2, 80], lse, 1e-3, of=f'{name}_{element}')
-            replicated_store(case, 'sm_75', 16, *((6338, 6339) if causal else (6254, 6255)))
-            for target in ('sm_80', 'sm_89'):
-                replicated_store(case, target, 8, 1225 if causal else 1129)
             unfenced_copies(case, 344 if causal else 327)
-            replicated_store(case, 'sm_90a', 8, 978 if causal else 882)
             case.numbers('s32', 80).numbers('f32', f32(0.125 * LOG2_E)).scratch().write(targets, shared)
 
 
@@ -264,9 +251,7 @@ def triton_attention_128():
                 [2, 1, 1], [256, 1, 1])
     case.reads('q', q).reads('k', k).reads('v', v).writes('o', 'bf16', [256, 128], output, 8e-3)
     case.writes('lse', 'f32', [256], lse, 1e-3).numbers('s32', 256).numbers('f32', f32(scale * LOG2_E))
-    unfenced_copies(case, 547)
-    replicated_store(case, 'sm_90a', 8, 1239)
-    replicated_store(case, 'sm_80', 8, 1677).scratch().write(['sm_80', 'sm_90a'], [98304, 131072])
+    unfenced_copies(case, 547).scratch().write(['sm_80', 'sm_90a'], [98304, 131072])
     rows = [('tri_fa_fwd_tma', 'tensor maps', [2, 1, 1], 256, 98336, 128),
             ('tri_fa_fwd_tma_ws', 'tensor maps and warp specialisation', [4, 1, 1], 384, 114832, 64)]
     for name, what, grid, block, shared, queries in rows:

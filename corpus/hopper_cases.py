@@ -65,21 +65,6 @@ def attention_case(kernel, name, what, heads, blocks, sigma, length=None):
     return case
 
 
-RESET = ('The last block sets the counters back with plain stores. The relaxed counter that tells it to be the last orders '
-         'nothing: by the letter of the memory model its stores race with the atomics of the others.')
-# The lines of the two stores.
-RESETS = {'c128_n128': 242, 'c128_n64s': 252, 'c64_n64w4': 250, 'c64_n64w4s': 250, 'bc128_n128': 242, 'bc64_n64w4s': 250}
-
-
-def resets(case, kernel):
-    """The findings about the counters of kernels that take tiles by one."""
-    if kernel.name in RESETS:
-        line = RESETS[kernel.name]
-        case.finds('sm_90a', RESET, *[(line + at, f'error[race-global]: both write 4 bytes of {place}')
-                                      for at, place in enumerate(['`counters`', '`counters`+4'])])
-    return case
-
-
 def words(kernel):
     return f'attention for Hopper{", causal" if kernel.causal else ""}: {WHAT[kernel.name]}'
 
@@ -87,7 +72,7 @@ def words(kernel):
 def normal_scores():
     """Two blocks for four tiles or more: rings go round, and tiles follow each other in one block."""
     for kernel in KERNELS:
-        resets(attention_case(kernel, f'hop_{kernel.name}', words(kernel), 2, 2, 1.0), kernel).write(['sm_90a'])
+        attention_case(kernel, f'hop_{kernel.name}', words(kernel), 2, 2, 1.0).write(['sm_90a'])
 
 
 def wide_scores():
@@ -95,7 +80,7 @@ def wide_scores():
     for name in ('f64_n128w1', 'f64_n64w4v', 'c128_n64s', 'c64_n64w4s'):
         kernel = BY_NAME[name]
         case = attention_case(kernel, f'hop_{name}_wide', f'{words(kernel)}, wide scores', 2, 0, 8.0)
-        resets(case, kernel).write(['sm_90a'])
+        case.write(['sm_90a'])
 
 
 def blocks_of_keys(kernel):

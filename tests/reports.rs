@@ -76,8 +76,8 @@ fn a_launch_points_into_the_recipe() {
     insta::assert_snapshot!(String::from_utf8(output.stdout).expect("text"));
 }
 
-/// Which seed shows a finding must not matter: every schedule alone, five of each policy, finds the same checks at the
-/// same lines.
+/// Which seed shows a finding must not matter: every schedule alone, five of each policy, finds what the case says, by the
+/// same check, at the same lines, with the same missing edge.
 #[test]
 fn every_schedule_finds_the_same() {
     let cases = find(&[root().join("filetests/fail")]).expect("cases");
@@ -85,19 +85,40 @@ fn every_schedule_finds_the_same() {
     // These compare schedules, or must be asked for.
     let apart = |case: &Case| ["fail/nondeterminism/", "fail/nan-birth/"].iter().any(|one| case.name.starts_with(one));
     let found_by_checks = |case: &&Case| case.kind == Kind::Fail && !case.is_about_results() && !apart(case);
-    for case in cases.iter().filter(found_by_checks) {
-        let expected = found(case, 0);
-        assert!(!expected.is_empty(), "{}", case.name);
-        (1..55).for_each(|seed| assert_eq!(found(case, seed), expected, "{} with seed {seed}", case.name));
-    }
+    let first =
+        |case: &&Case| (1..55).find(|seed| found(case, *seed) != found(case, 0)).map(|seed| (case.name.clone(), seed));
+    let surprising: Vec<String> = cases
+        .iter()
+        .filter(found_by_checks)
+        .filter_map(|case| {
+            let (name, seed) = first(&case)?;
+            Some(format!("{name} with seed {seed}: {:#?}, and with seed 0: {:#?}", found(case, seed), found(case, 0)))
+        })
+        .collect();
+    assert!(surprising.is_empty(), "{surprising:#?}");
 }
 
-fn found(case: &Case, seed: u64) -> Vec<(&'static str, u32, Option<u32>)> {
+/// Severity and check, both lines, and what is missing.
+fn found(case: &Case, seed: u64) -> Vec<(String, u32, Option<u32>, Option<String>)> {
     let kernel = Kernel::parse(&case.name, &case.text).expect("a kernel");
     let options = Options { instruction_budget: 50_000, ..Options::default() };
     let sanitized = sanitize(&kernel, &[seed], 0, &options).expect("a run");
-    let lines = |finding: &launch::Finding| {
-        (finding.check, finding.first.line, finding.second.as_ref().map(|second| second.line))
+    let told = |finding: &launch::Finding| {
+        let what = format!("{}[{}]", finding.severity.word(), finding.check);
+        let missing = finding.missing.as_deref().map(|text| whoever(text));
+        (what, finding.first.line, finding.second.as_ref().map(|second| second.line), missing)
     };
-    sanitized.findings.iter().map(lines).collect()
+    sanitized.findings.iter().map(told).collect()
+}
+
+/// The text for any warp, lane, block and byte: which of them a schedule shows first is luck. Lines stay.
+fn whoever(text: &str) -> String {
+    let mut after = "";
+    let words = text.split_inclusive(|one: char| !one.is_alphanumeric()).map(|word| {
+        let (bare, end) = word.split_at(word.trim_end_matches(|one: char| !one.is_alphanumeric()).len());
+        let number = bare.chars().all(|one| one.is_ascii_digit()) && after != "line";
+        after = if bare.is_empty() { after } else { bare };
+        if number { format!("_{end}") } else { word.into() }
+    });
+    words.collect()
 }

@@ -481,8 +481,11 @@ class Kernel:
         self.barrier_address('%ba', self.query_full, '%qi', 2)
         emit('mbarrier.arrive.shared::cta.b64 _, [%ba];')
         if self.counted:
+            # Were it relaxed, nothing would order the others' last tickets with the store that sets the counter back:
+            # `error[race-global]`, in kernels that never failed.
             emit(
-                'shr.u32 %t3, %nxt, 31;', 'add.u32 %t3, %t3, 1;', 'atom.global.add.u32 %t0, [%cnt+4], %t3;',
+                'shr.u32 %t3, %nxt, 31;', 'add.u32 %t3, %t3, 1;',
+                'atom.acq_rel.gpu.global.add.u32 %t0, [%cnt+4], %t3;',
                 'sub.u32 %t1, %G, 1;', 'setp.eq.u32 %pw, %t0, %t1;', 'mov.u32 %t2, 0;',
                 '@%pw st.global.u32 [%cnt], %t2;', '@%pw st.global.u32 [%cnt+4], %t2;',
             )

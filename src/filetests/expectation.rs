@@ -2,13 +2,20 @@
 
 use launch::Finding;
 
-/// `//~ error[check]: TEXT`, `//~ error: TEXT` or `//~ note: TEXT` on a line, which may have several.
+/// `//~ error[check]: TEXT`, `//~ error: TEXT` or `//~ note: TEXT` on a line, which may have several, and
+/// `//~^ missing: TEXT` on a line of its own below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
     pub line: u32,
-    /// `error[missing-wait]`, `error`, `note`.
+    /// `error[missing-wait]`, `error`, `note`, `missing`.
     pub what: String,
     pub text: String,
+}
+
+impl Expectation {
+    pub fn is_met_by(&self, other: &Happening) -> bool {
+        self.line == other.line && self.what == other.what && other.text.contains(&self.text)
+    }
 }
 
 /// What happened on a line, in the same words.
@@ -20,12 +27,31 @@ pub struct Happening {
 }
 
 pub const MARK: &str = "//~ ";
+/// A line that begins so speaks of the line above it, or of the one that that speaks of.
+pub const MARK_ABOVE: &str = "//~^ ";
+/// What a finding's two events would have been ordered by.
+pub const MISSING: &str = "missing";
+
+/// What stands below its line, if a line does nothing else.
+pub fn speaks_of_above(line: &str) -> Option<&str> {
+    line.trim_start().strip_prefix(MARK_ABOVE)
+}
 
 /// The expectations of a text, or why one cannot be read.
 pub fn read(text: &str) -> Result<Vec<Expectation>, String> {
-    let marked =
-        text.lines().zip(1..).flat_map(|(line, number)| line.split(MARK).skip(1).map(move |rest| (rest, number)));
-    marked.map(|(rest, line)| read_one(rest.trim(), line)).collect()
+    let (mut all, mut above) = (vec![], 0);
+    for (line, number) in text.lines().zip(1..) {
+        match speaks_of_above(line) {
+            Some(rest) => all.push(read_one(rest.trim(), above)?),
+            None => {
+                above = number;
+                for rest in line.split(MARK).skip(1) {
+                    all.push(read_one(rest.trim(), number)?);
+                }
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// The mark in a recipe of the corpus, whose PTX stays as its compiler wrote it: `#~ LINE error[check]: TEXT`.
@@ -45,13 +71,13 @@ pub fn read_recipe(text: &str) -> Result<Vec<Expectation>, String> {
 fn read_one(text: &str, line: u32) -> Result<Expectation, String> {
     let (what, text) = text.split_once(": ").unwrap_or((text, ""));
     let word = what.split('[').next().unwrap_or(what);
-    if !["error", "warning", "lint", "note"].contains(&word) {
+    if !["error", "warning", "lint", "note", MISSING].contains(&word) {
         return Err(format!("line {line}: expected `//~ error[check]: TEXT` or `//~ note: TEXT`, found `{what}`"));
     }
     Ok(Expectation { line, what: what.into(), text: text.trim().into() })
 }
 
-/// A finding is an error where it goes wrong, and a note where its first event was.
+/// A finding is an error where it goes wrong, with what is missing there, and a note where its first event was.
 pub fn happenings(findings: &[Finding]) -> Vec<Happening> {
     findings.iter().flat_map(happenings_of).collect()
 }
@@ -64,19 +90,21 @@ pub fn happenings_of(finding: &Finding) -> Vec<Happening> {
         what: "note".into(),
         text: finding.first.label.clone(),
     });
-    [Some(primary), note].into_iter().flatten().collect()
+    let missing = finding.missing.as_ref().map(|missing| Happening {
+        line: finding.primary().line,
+        what: MISSING.into(),
+        text: missing.clone(),
+    });
+    [Some(primary), missing, note].into_iter().flatten().collect()
 }
 
 /// What was expected and did not happen, and what happened and was not expected. Notes may go unmentioned.
 pub fn compare(expected: &[Expectation], happened: &[Happening]) -> Vec<String> {
-    let meets = |one: &Expectation, other: &Happening| {
-        one.line == other.line && one.what == other.what && other.text.contains(&one.text)
-    };
-    let missing = expected.iter().filter(|one| !happened.iter().any(|other| meets(one, other)));
+    let missing = expected.iter().filter(|one| !happened.iter().any(|other| one.is_met_by(other)));
     let missing =
         missing.map(|one| format!("line {}: expected {}: {}, which did not happen", one.line, one.what, one.text));
     let surprise =
-        happened.iter().filter(|other| other.what != "note" && !expected.iter().any(|one| meets(one, other)));
+        happened.iter().filter(|other| other.what != "note" && !expected.iter().any(|one| one.is_met_by(other)));
     let surprise = surprise.map(|other| format!("line {}: unexpected {}: {}", other.line, other.what, other.text));
     missing.chain(surprise).collect()
 }
@@ -101,6 +129,17 @@ mod tests {
         let two = read("b //~ error[trap]: x //~ error[barrier]: y").unwrap();
         assert_eq!(compare(&two, &[happening(1, "error[trap]", "x"), happening(1, "error[barrier]", "y")]), [""; 0]);
         assert_eq!(compare(&two, &[happening(1, "error[trap]", "x")]).len(), 1);
+    }
+
+    #[test]
+    fn what_is_missing_stands_below() {
+        let expected = read("a //~ error[trap]: x\n  //~^ missing: y\n//~^ missing: z\nb //~ note: n").unwrap();
+        assert_eq!(expected.iter().map(|one| one.line).collect::<Vec<_>>(), [1, 1, 1, 4]);
+        let trap = happening(1, "error[trap]", "x");
+        let [y, z] = ["y", "z"].map(|text| happening(1, MISSING, text));
+        assert_eq!(compare(&expected[..3], &[trap.clone(), y.clone(), z]), [""; 0]);
+        assert_eq!(compare(&expected[..2], &[trap.clone(), y.clone(), happening(1, MISSING, "w")]).len(), 1);
+        assert_eq!(compare(&expected[..1], &[trap, y]).len(), 1, "nothing goes unmentioned");
     }
 
     #[test]

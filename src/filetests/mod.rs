@@ -1,7 +1,7 @@
 //! Filetests: kernels that carry their own verdict and their own cure.
 //!
-//! The first folder under `filetests/` is the kind of a case. `//~ error[check]: TEXT` judges its own line;
-//! `//@ fix` lines are the cure, with which the case must be silent. Recipes under `corpus/` are cases
+//! The first folder under `filetests/` is the kind of a case. `//~ error[check]: TEXT` judges its own line, and
+//! `//~^ missing: TEXT` below it says what would have ordered the two events. `//@ fix` lines are the cure, with which the case must be silent. Recipes under `corpus/` are cases
 //! of one kind, for PTX that another compiler wrote.
 
 mod bless;

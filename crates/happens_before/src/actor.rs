@@ -34,6 +34,8 @@ pub struct Actor<'a> {
     pub needed: Option<Cover>,
     /// The access is made by a unit that will tell of it: who learns of its completion does not learn what the lanes knew.
     pub detached: bool,
+    /// What all lanes of the instruction know, if they write equal values where they write the same bytes.
+    pub agreed: &'a [&'a View],
     /// A collective: all these lanes ask, though the mark names one.
     pub collective: Option<u32>,
 }
@@ -94,9 +96,18 @@ impl Actor<'_> {
         self.own_time(origin, needed) < prior.time && self.unknown(origin, prior.time, lanes, needed) == lanes
     }
 
-    /// Lanes of the earlier access which no lane of `mask` follows.
+    pub fn agrees(&self) -> bool {
+        !self.agreed.is_empty()
+    }
+
+    /// Lanes of the earlier access which no lane of `mask` follows. Lanes that agree do not race with each other, so that
+    /// none of them stands for what another one does not follow.
     pub fn unfollowed(&self, prior: &Item, mask: u32) -> u32 {
         let (needed, origin) = (self.needed(prior.asynchronous), self.origin(prior.name));
+        if self.agrees() {
+            let unknown = |view: &&View| view.seen.unknown_at(origin, prior.time, prior.mask);
+            return self.agreed.iter().fold(0, |unfollowed, view| unfollowed | unknown(view));
+        }
         let unknown = self.unknown(origin, prior.time, prior.mask, needed);
         let own = prior.time <= self.own_time(origin, needed);
         if own { unknown & !self.asking(mask) } else { unknown }
@@ -116,6 +127,24 @@ impl Actor<'_> {
                 pair(self.unknown(origin, prior.time, prior.mask, needed), needed).map(gap(Gap::Fence))
             },
         )
+    }
+
+    /// What lies between a lane that asks and the lane of the earlier access that it knows best.
+    pub fn nearest(&self, prior: &Item, asks: u8) -> Option<Gap> {
+        let origin = self.origin(prior.name);
+        let itself = |needed| prior.mask >> asks & 1 == 1 && prior.time <= self.own_time(origin, needed);
+        let knows = |needed| itself(needed) || self.unknown(origin, prior.time, prior.mask, needed) != prior.mask;
+        if !knows(None) {
+            let loosely = self.view.loose.unknown_at(origin, prior.time, prior.mask) != prior.mask;
+            return Some(if loosely { Gap::Reach } else { Gap::Order });
+        }
+        let needed = self.needed(prior.asynchronous);
+        (needed.is_some() && !knows(needed)).then_some(Gap::Fence)
+    }
+
+    /// The lanes that ask.
+    pub fn askers(&self, mask: u32) -> impl Iterator<Item = u8> {
+        bits(self.asking(mask))
     }
 
     /// One of `lanes` of the earlier access and another lane that asks, or the same if it does not know itself.

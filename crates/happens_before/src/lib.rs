@@ -26,7 +26,8 @@
 //! Nothing of earlier grids is watched, so that `griddepcontrol` has nothing to order here.
 //!
 //! Atomics, `red`, volatile, relaxed, acquiring and releasing accesses are strong: they do not race among themselves on
-//! the same location with the same size, if their scopes include each other. What they order, [`words`] says.
+//! the same location with the same size, if their scopes include each other. What they order, [`words`] says. Whoever
+//! follows an atomic follows those whose results it has read.
 //!
 //! Tests hold all of it against `definition`, which summarises nothing.
 
@@ -130,6 +131,9 @@ pub enum Space {
 pub enum Kind {
     Read,
     Write,
+    /// A store whose lanes write equal values where they write the same bytes. CUDA C++ Programming Guide, "SIMT
+    /// Architecture": one of them is written last, and it does not matter which.
+    EqualWrite,
     /// `ld.volatile`, `ld.relaxed`.
     StrongRead,
     /// `st.volatile`, `st.relaxed`.
@@ -144,7 +148,7 @@ impl Kind {
     }
 
     fn is_strong(self) -> bool {
-        !matches!(self, Kind::Read | Kind::Write)
+        !matches!(self, Kind::Read | Kind::Write | Kind::EqualWrite)
     }
 }
 
@@ -256,9 +260,15 @@ impl Detector {
             self.remote_access(at, site, places, bytes);
         }
         let (warp, _) = self.warp(at);
+        if kind == Kind::EqualWrite {
+            // What has this time is of this instruction.
+            warp.time += 1;
+        }
         let (row, time, block) = (warp.lanes_row(), warp.time, warp.block as u8);
         let strong = kind.is_strong().then_some(Sharers { scope, block });
-        let access = Access { strong, ..Access::weak(row, time, site.0, kind.writes()) };
+        let atomic = kind == Kind::Atomic;
+        let agreed = kind == Kind::EqualWrite;
+        let access = Access { strong, atomic, agreed, ..Access::weak(row, time, site.0, kind.writes()) };
         self.touch(at, access, space, places, bytes);
         self.report(at.warp, access, space);
     }
@@ -365,8 +375,10 @@ impl Detector {
         warp.touch(at.mask & warp.live);
         let detached = access.row != warp.lanes_row();
         let members = self.names.in_space(space);
+        let taking_part = warp.groups.iter().filter(|group| access.agreed && group.mask & at.mask != 0);
+        let agreed: Vec<&View> = taking_part.map(|group| &*group.view).collect();
         for group in &warp.groups {
-            let actor = Actor { detached, name, members, ..warp.actor(group) };
+            let actor = Actor { detached, name, members, agreed: &agreed, ..warp.actor(group) };
             let touch = Touch { actor: &actor, access, mask: group.mask & at.mask, places, bytes };
             touch.apply(&mut self.shadows[space as usize]);
         }
@@ -398,6 +410,7 @@ impl Warp {
             name: self.lanes_row().into(),
             needed: None,
             detached: false,
+            agreed: &[],
             collective: None,
         }
     }

@@ -1,8 +1,8 @@
 //! The exact case: every access to a word that still counts, with its lanes and bytes. Only lists find races.
 
 use super::actor::{Actor, Gap};
-use super::mark::Item;
-use super::pool::{Pool, push};
+use super::mark::{Chain, Item};
+use super::pool::{Pool, make_room, push};
 
 /// A word that has been raced for so often is quiet until a write that follows the last access: copies of whole tiles
 /// that nobody waits for would else be compared each with all before it, word by word, for the same findings.
@@ -90,57 +90,125 @@ impl Lists {
 }
 
 /// Compares an access with all before it, and remembers it.
-fn add(items: &mut Vec<Item>, actor: &Actor, address: u64, new: Item, hits: &mut Vec<Hit>) {
+fn add(items: &mut Vec<Item>, actor: &Actor, address: u64, mut new: Item, hits: &mut Vec<Hit>) {
     let mut hit = |first: Item, bytes, (first_lane, second_lane, gap)| {
         hits.push(Hit { address, bytes, first, first_lane, second_lane, gap });
     };
-    if new.races_with_itself() {
+    if new.races_with_itself() && !actor.agrees() {
         let others = new.mask & (new.mask - 1);
         hit(new, new.bytes, (new.mask.trailing_zeros() as u8, others.trailing_zeros() as u8, Gap::Order));
     }
-    let mut rests = Vec::new();
-    for item in items.iter_mut().filter(|item| item.bytes & new.bytes != 0) {
-        if let Some(lanes) = clash(actor, item, &new) {
-            hit(*item, item.bytes & new.bytes, lanes);
-        }
-        rests.extend(forget(actor, item, &new));
+    if new.is_atomic() {
+        new.chain = chain(items, actor, &new);
     }
-    // First those that are gone: rests may take their room.
+    let overlap = |item: &Item| item.bytes & new.bytes != 0;
+    for index in (0..items.len()).filter(|index| overlap(&items[*index])) {
+        if let Some(lanes) = clash(items, index, actor, &new) {
+            hit(items[index], items[index].bytes & new.bytes, lanes);
+        }
+    }
+    // Items keep their order, which is that of the atomics in a chain.
+    let mut index = 0;
+    while index < items.len() {
+        if overlap(&items[index])
+            && let Some(rest) = forget(items, index, actor, &new)
+        {
+            make_room(items, 1);
+            items.insert(index, rest);
+            index += 1;
+        }
+        index += 1;
+    }
     items.retain(|item| item.bytes != 0 && item.mask != 0);
-    rests.into_iter().filter(|rest| rest.mask != 0).for_each(|rest| push(items, rest));
-    match items.iter_mut().find(|item| item.merges_with(&new)) {
+    let last = items.len().saturating_sub(1);
+    let candidates = if new.is_atomic() { last } else { 0 };
+    match items[candidates..].iter_mut().find(|item| item.merges_with(&new)) {
         Some(item) => item.mask |= new.mask,
         None => push(items, new),
     }
 }
 
+/// The chain that an atomic goes on with, if it reads what another one left, or a new one.
+fn chain(items: &[Item], actor: &Actor, new: &Item) -> Chain {
+    let last = items.iter().rfind(|item| item.write && item.bytes & new.bytes != 0);
+    let reads = |last: &&Item| last.is_atomic() && last.morally_strong_with(new, actor.is_at_home(last.name));
+    let others = items.iter().map(|item| item.chain).max_by_key(|chain| chain.number()).unwrap_or_default();
+    last.filter(reads).map_or(others.next(), |last| last.chain.continued())
+}
+
+/// Atomics that have read what this one left: whoever follows one of them follows it. PTX ISA, "Observation Order",
+/// "Causality Order". Lanes of one instruction have no order among themselves.
+fn observers<'a>(items: &'a [Item], index: usize, new: &'a Item) -> impl Iterator<Item = &'a Item> {
+    let (item, later) = (&items[index], &items[index + 1..]);
+    let reads = |later: &&Item| later.continues(item) && later.bytes & new.bytes != 0;
+    later.iter().filter(move |later| item.is_atomic() && reads(later))
+}
+
+/// Is it the first of its lanes to have read what one before it left, of those that still count?
+fn is_first_observer(items: &[Item], index: usize) -> bool {
+    let item = &items[index];
+    let before = items[..index].iter().rev().filter(|one| item.continues(one));
+    let others = before.take_while(|one| (one.name, one.mask) != (item.name, item.mask));
+    item.is_atomic() && others.into_iter().any(|one| !one.chain.is_superseded())
+}
+
 /// Only the last access counts, until a write follows it; true if this one does.
 fn renew(items: &mut Vec<Item>, actor: &Actor, new: Item) -> bool {
-    let follows = !new.races_with_itself() && items.iter().all(|item| clash(actor, item, &new).is_none());
+    let follows = (0..items.len()).all(|index| clash(items, index, actor, &new).is_none());
     items.clear();
     push(items, new);
-    follows
+    follows && (actor.agrees() || !new.races_with_itself())
 }
 
 /// How two accesses to the same bytes race, if they do.
-fn clash(actor: &Actor, item: &Item, new: &Item) -> Option<(u8, u8, Gap)> {
+fn clash(items: &[Item], index: usize, actor: &Actor, new: &Item) -> Option<(u8, u8, Gap)> {
+    let item = &items[index];
     let conflict = item.bytes & new.bytes != 0
+        && !item.chain.is_superseded()
         && (item.write || new.write)
+        && !(actor.agrees() && new.is_of_the_instruction(item))
         && !item.morally_strong_with(new, actor.is_at_home(item.name));
-    if conflict { actor.unordered(item, new.mask) } else { None }
+    if !conflict {
+        return None;
+    }
+    let worst = actor.unordered(item, new.mask)?;
+    if !item.is_atomic() {
+        return Some(worst);
+    }
+    let asked = |lane: u8| {
+        let (first, second, gap) = actor.unordered(item, 1 << lane)?;
+        let through = observers(items, index, new).map(|later| actor.nearest(later, lane));
+        through.fold(Some(gap), Option::min).map(|gap| (first, second, gap))
+    };
+    actor.askers(new.mask).filter_map(asked).max_by_key(|(.., gap)| *gap)
 }
 
 /// Drops of an earlier access what the new one stands for: whoever races with that races with the new one too.
 /// A strong write does not stand for a weak one, which races with strong accesses that the strong write does not.
 /// Returns what is left of the bytes that both touched, if those and the others no longer have the same lanes.
-fn forget(actor: &Actor, item: &mut Item, new: &Item) -> Option<Item> {
+fn forget(items: &mut [Item], index: usize, actor: &Actor, new: &Item) -> Option<Item> {
+    let item = items[index];
+    if item.chain.is_superseded() {
+        items[index].mask = if is_first_observer(items, index) { item.mask } else { 0 };
+        return None;
+    }
     let same_class = (item.strong, item.asynchronous) == (new.strong, new.asynchronous) && actor.is_at_home(item.name);
     let stands_for = (new.write || !item.write) && (new.strong.is_none() || same_class);
     if !stands_for {
         return None;
     }
-    let stood_for = if new.outlasts(item) { new.mask } else { 0 };
-    let left = actor.unfollowed(item, new.mask) & !stood_for;
+    let stood_for = if new.outlasts(&item) && !actor.agrees() { new.mask } else { 0 };
+    let reaches = |later: &Item| actor.askers(new.mask).any(|lane| actor.nearest(later, lane).is_none());
+    let observed = !actor.agrees() && observers(items, index, new).any(reaches);
+    let left = if observed { 0 } else { actor.unfollowed(&item, new.mask) & !stood_for };
+    let is_needed = new.strong.is_some() && is_first_observer(items, index);
+    let item = &mut items[index];
+    if is_needed {
+        if left == 0 && item.bytes & !new.bytes == 0 {
+            item.chain = item.chain.superseded();
+        }
+        return None;
+    }
     if item.bytes & !new.bytes == 0 {
         item.mask = left;
         return None;

@@ -165,6 +165,7 @@ impl Mark {
             write,
             asynchronous: self.is(ASYNC),
             strong: None,
+            chain: Chain::default(),
         })
     }
 }
@@ -181,12 +182,26 @@ pub struct Access {
     /// By the async proxy.
     pub asynchronous: bool,
     pub strong: Option<Sharers>,
+    /// Reads what it replaces: `atom`, `red`.
+    pub atomic: bool,
+    /// Lanes write equal values where they write the same bytes.
+    pub agreed: bool,
 }
 
 impl Access {
     /// A weak access by threads, as the shadow of shared memory knows it.
     pub fn weak(row: Row, time: u32, site: u32, write: bool) -> Access {
-        Access { row, name: row.into(), time, site, write, asynchronous: false, strong: None }
+        Access {
+            row,
+            name: row.into(),
+            time,
+            site,
+            write,
+            asynchronous: false,
+            strong: None,
+            atomic: false,
+            agreed: false,
+        }
     }
 }
 
@@ -217,6 +232,41 @@ pub struct Item {
     pub write: bool,
     pub asynchronous: bool,
     pub strong: Option<Strong>,
+    pub chain: Chain,
+}
+
+/// Which atomics have read what the one before them left, in one byte.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Chain(u8);
+
+impl Chain {
+    const SUPERSEDED: u8 = 1 << 7;
+    /// An atomic that reads what none of those before it left.
+    pub const FIRST: Chain = Chain(1);
+
+    /// The chain that begins when there are others; none, if there are too many.
+    pub fn next(self) -> Chain {
+        Chain((self.number() + 1) % Chain::SUPERSEDED)
+    }
+
+    /// The same chain, for one that nothing stands for yet.
+    pub fn continued(self) -> Chain {
+        Chain(self.number())
+    }
+
+    /// 0 if it is not an atomic.
+    pub fn number(self) -> u8 {
+        self.0 & !Chain::SUPERSEDED
+    }
+
+    /// A later atomic stands for it, and it is kept for those before it.
+    pub fn superseded(self) -> Chain {
+        Chain(self.0 | Chain::SUPERSEDED)
+    }
+
+    pub fn is_superseded(self) -> bool {
+        self.0 & Chain::SUPERSEDED != 0
+    }
 }
 
 impl Item {
@@ -234,6 +284,22 @@ impl Item {
             && includes(there, here)
     }
 
+    pub fn is_atomic(&self) -> bool {
+        self.chain.number() != 0
+    }
+
+    /// Has this atomic read what an earlier one left, or what was left by one that had?
+    pub fn continues(&self, earlier: &Item) -> bool {
+        let same = self.chain.number() == earlier.chain.number() && self.bytes & earlier.bytes != 0;
+        same && !self.is_of_the_instruction(earlier)
+    }
+
+    /// Lanes of one instruction, or of the same one in a loop that releases nothing.
+    pub fn is_of_the_instruction(&self, other: &Item) -> bool {
+        let instruction = |item: &Item| (item.time, item.site, item.name);
+        instruction(self) == instruction(other)
+    }
+
     /// Lanes race among themselves if several write.
     pub fn races_with_itself(&self) -> bool {
         self.write && self.strong.is_none() && self.mask.count_ones() > 1
@@ -248,9 +314,8 @@ impl Item {
 
     /// Equal but for the lanes.
     pub fn merges_with(&self, other: &Item) -> bool {
-        let key =
-            |item: &Item| (item.time, item.site, item.name, item.bytes, item.write, item.asynchronous, item.strong);
-        key(self) == key(other)
+        let how = |item: &Item| (item.bytes, item.write, item.asynchronous, item.strong, item.chain);
+        self.is_of_the_instruction(other) && how(self) == how(other)
     }
 }
 

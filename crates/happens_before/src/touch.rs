@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::actor::{Actor, Quick};
 use super::clock::bits;
-use super::mark::{Access, Item, Mark, Pattern, Strong};
+use super::mark::{Access, Chain, Item, Mark, Pattern, Strong};
 use super::places::Places;
 use super::shadow::Shadow;
 
@@ -21,6 +21,9 @@ impl Touch<'_> {
     pub fn apply(&self, shadow: &mut Shadow) {
         if self.bytes == 0 || self.mask == 0 {
             return;
+        }
+        if self.actor.agrees() {
+            return bits(self.mask).for_each(|lane| self.exactly(shadow, lane.into()));
         }
         let mut quick = Quick::new(self.actor);
         let first = self.at(self.mask.trailing_zeros());
@@ -102,6 +105,10 @@ impl Touch<'_> {
         });
     }
 
+    fn exactly(&self, shadow: &mut Shadow, lane: u32) {
+        self.pieces(self.at(lane), |word, item| shadow.list(self.actor, word, Item { mask: 1 << lane, ..item }));
+    }
+
     /// Cuts a lane's bytes into words.
     fn pieces(&self, start: u64, piece: impl FnMut(u64, Item)) {
         pieces(&self.access, start, self.bytes as u64, piece);
@@ -116,14 +123,15 @@ fn is_contiguous(addresses: &[u64; 32], bytes: u32) -> bool {
 
 /// Cuts bytes that one access touches into words; the lanes are left to the caller.
 fn pieces(access: &Access, start: u64, bytes: u64, mut piece: impl FnMut(u64, Item)) {
-    let Access { name, time, site, write, asynchronous, strong, .. } = *access;
+    let Access { name, time, site, write, asynchronous, strong, atomic, .. } = *access;
     let end = start + bytes;
+    let chain = if atomic { Chain::FIRST } else { Chain::default() };
     for word in start / 4..end.div_ceil(4) {
         let (from, to) = (start.max(word * 4) - word * 4, end.min(word * 4 + 4) - word * 4);
         let location = |sharers| Strong { sharers, offset: start.wrapping_sub(word * 4) as i8, size: bytes as u8 };
         let strong = strong.map(location);
         let bytes = ((1u32 << to) - (1 << from)) as u8;
-        piece(word, Item { time, site, name, mask: 0, bytes, write, asynchronous, strong });
+        piece(word, Item { time, site, name, mask: 0, bytes, write, asynchronous, strong, chain });
     }
 }
 

@@ -163,6 +163,7 @@ impl Detector {
         let written = semantics.scope;
         let semantics = self.narrowed(semantics);
         let mask = self.warp(at).1;
+        self.scoped_access(at, site, (kind, written), space, places, bytes);
         let mut released = Vec::new();
         if semantics.release {
             let warp = &mut self.warps[at.warp as usize];
@@ -170,7 +171,6 @@ impl Detector {
             warp.tick(site, mask, Meeting::Fence);
             self.published(Lanes { mask, ..at }, site, Means::Fence);
         }
-        self.scoped_access(at, site, (kind, written), space, places, bytes);
         for lane in bits(mask) {
             let address = places.at(lane, bytes);
             if matches!(kind, Kind::StrongRead | Kind::Atomic) && !semantics.blind {

@@ -38,6 +38,17 @@ pub fn report(cluster: &Cluster, fault: &Fault) -> Report {
     };
     let message = format!("{unit} {place} after {before} {them}, without a proxy fence between");
     let report = order::report(cluster, fault, &CHECK, message);
+    if cluster.findings.text(fault.first.site.0).contains("tensormap.") {
+        return report
+            .missing(
+                "`fence.proxy.tensormap::generic.release` behind (1), and `fence.proxy.tensormap::generic.acquire` of the \
+                 map before (2)",
+            )
+            .help(
+                "emit `fence.proxy.tensormap::generic.release.gpu` after (1) and `fence.proxy.tensormap::generic.acquire.gpu \
+                 [map], 128` before (2)",
+            );
+    }
     let fence = match fault.space {
         Space::Shared => "fence.proxy.async.shared::cta",
         Space::Global => "fence.proxy.async.global",

@@ -17,6 +17,9 @@
 //! barrier instead (`barrier.cluster.arrive`, `barrier.cluster.wait`). A bulk store must have been waited for, not only its
 //! source (`cp.async.bulk.wait_group 0` without `.read`).
 //!
+//! An atomic follows those whose results it has read: the last block may set a counter back with a plain store, if that
+//! counter told it to be the last.
+//!
 //! `ld.global.nc` reads through a cache that no fence reaches. It is for bytes that nobody writes during the launch; any
 //! write of them, ordered or not, is reported here. PTX ISA, "Memory Consistency Model": "Conflict and Data-races",
 //! "Release and Acquire Patterns"; "ld.global.nc".
@@ -112,7 +115,7 @@ fn missing(scene: &Scene, findings: &Findings, crossing: &Crossing) -> String {
             format!("a wait for the copy of line {first}, and a release behind it that block {two} acquires")
         }
         Told::Never => {
-            format!("a release: nothing that block {one} had published when block {two} came tells of line {first}")
+            format!("a release: what block {one} did at line {first} it had not published when block {two} came")
         }
         Told::At { release, address } => {
             let place = scene.global.place(address);

@@ -89,6 +89,12 @@ fn missing(cluster: &Cluster, fault: &Fault) -> String {
                 let arrival = format!("an arrival of {one} after it, for which {two} waits");
                 format!("a wait for phase {phase} before the access, or {arrival} before it starts the copy")
             }
+            _ if copies_first(cluster, fault) => {
+                format!(
+                    "a barrier at which {} wait, behind the wait for the copy (1) and before (2)",
+                    both(cluster, fault)
+                )
+            }
             _ => {
                 format!("a barrier at which {} wait between the access and the start of the copy", both(cluster, fault))
             }
@@ -102,9 +108,13 @@ fn missing(cluster: &Cluster, fault: &Fault) -> String {
             format!("an order: nothing comes between the copies that {} start at line {first}", both(cluster, fault))
         }
         _ if fault.first.site < fault.second.site => {
-            format!("a barrier: nothing after line {first} releases what {} did there", warp(cluster, &fault.first))
+            let who = warp(cluster, &fault.first);
+            format!("a barrier, or another release: nothing after line {first} releases what {who} did there")
         }
-        _ => format!("a barrier at which {} wait between line {first} and line {second}", both(cluster, fault)),
+        _ => {
+            let barrier = if in_two_blocks(cluster, fault) { "a cluster barrier" } else { "a barrier" };
+            format!("{barrier} at which {} wait between line {first} and line {second}", both(cluster, fault))
+        }
     }
 }
 
@@ -128,8 +138,13 @@ fn carried(cluster: &Cluster, fault: &Fault, release: &Release) -> String {
         Reach::NotJoined if release.means == Means::Fence => {
             format!("an acquire: {what} releases what {first} did, and {second} does not take it")
         }
+        Reach::NotJoined if in_two_blocks(cluster, fault) && matches!(release.means, Means::Barrier { .. }) => {
+            format!("a cluster barrier: {what} tells no other block of what {first} did")
+        }
         Reach::NotJoined => {
-            format!("a barrier for both: {what} releases what {first} did, and {second} had not joined it")
+            let [one, two] = numbers(fault);
+            let before = format!("{second} had not come to it before ({two})");
+            format!("a barrier between (1) and (2): after ({one}) {first} comes to {what}, and {before}")
         }
         Reach::ArrivedOnly => {
             format!("a barrier that {second} waits at: it only arrives where {what} releases what {first} did")
@@ -137,13 +152,36 @@ fn carried(cluster: &Cluster, fault: &Fault, release: &Release) -> String {
         Reach::FirstAbsent => {
             format!("a barrier for both: lane {} of {first} does not take part in {what}", fault.first.lane)
         }
-        Reach::Loose => {
-            format!("an order: {second} hears of {what}, but one side is relaxed, or its scope does not include both")
-        }
+        Reach::Loose => loose(cluster, fault, release.site.0, &what),
         Reach::TooLate => {
             format!("a barrier in time: {what} releases what {first} did, too late for {second}")
         }
     }
+}
+
+/// The numbers of the access that ran first and of the other one.
+fn numbers(fault: &Fault) -> [u32; 2] {
+    if std::ptr::eq(order::sides(fault)[0], &fault.first) { [1, 2] } else { [2, 1] }
+}
+
+/// A release of which the second party hears without being told: one of the two sides is too weak.
+fn loose(cluster: &Cluster, fault: &Fault, release: u32, what: &str) -> String {
+    let [first, second] = [&fault.first, &fault.second].map(|party| warp(cluster, party));
+    let text = cluster.findings.text(release);
+    if text.contains(".relaxed") {
+        format!("a release: {what} is relaxed, and publishes nothing of what {first} did")
+    } else if text.contains(".cta") && in_two_blocks(cluster, fault) {
+        format!("a wider scope: {what} does not reach other blocks")
+    } else {
+        format!("an acquire: {second} hears of {what} through an access that is relaxed, or whose scope is too narrow")
+    }
+}
+
+/// The copy is (1), and no loop goes back from (2) to it: what is read is meant to be what it brings.
+fn copies_first(cluster: &Cluster, fault: &Fault) -> bool {
+    let sides = order::sides(fault);
+    let [first, second] = sides.map(|party| party.site.0);
+    matches!(sides[0].agent, Agent::Copy(_)) && cluster.findings.loop_around(first, second).is_none()
 }
 
 /// The mbarrier carries the first access, and the result of a wait for it is lost.
@@ -204,7 +242,6 @@ fn help(cluster: &Cluster, fault: &Fault) -> String {
             "wait for the copy before ({number}) if that is to read what it brings; else arrive after ({number}) at an mbarrier, for which warp {issuer} waits before the copy"
         );
     }
-    let copies_first = matches!(order::sides(fault)[0].agent, Agent::Copy(_));
     if let Some(wait) = wait_line(cluster, fault) {
         return format!("emit `bar.sync 0` in every warp after the wait at line {wait} and before (2)");
     }
@@ -214,7 +251,9 @@ fn help(cluster: &Cluster, fault: &Fault) -> String {
             format!("emit `bar.sync 0` in every warp after (2), before line {line} goes back to (1)")
         }
         _ if between => "let both warps wait at one and the same barrier between (1) and (2)".into(),
-        _ if copies_first => "emit `bar.sync 0` in every warp after the wait for the copy (1) and before (2)".into(),
+        _ if copies_first(cluster, fault) => {
+            "emit `bar.sync 0` in every warp after the wait for the copy (1) and before (2)".into()
+        }
         _ => "emit `bar.sync 0` between (1) and (2), where every warp of the block passes".into(),
     }
 }

@@ -8,7 +8,8 @@
 //! ld.shared.u32 %other, [%neighbours];   // another lane's store may not have happened
 //! ```
 //!
-//! Fix: `bar.warp.sync` between the two, with a mask that names both lanes. Shuffles and votes do not order memory.
+//! Fix: `bar.warp.sync` between the two, with a mask that names both lanes. Shuffles and votes do not order memory. Lanes of
+//! one store that write equal values to one place do not race: one of them is written, whichever.
 //! PTX ISA, "bar.warp.sync"; "Memory Consistency Model".
 
 use super::{Check, order};

@@ -86,7 +86,7 @@ impl Cluster<'_, '_> {
         }
         self.watch(at, access, addresses, &accessed);
         self.order(at, access, semantics, &accessed);
-        if matches!(access.kind, Kind::Write | Kind::StrongWrite | Kind::Atomic) {
+        if access.kind.writes() {
             lanes(at.mask).for_each(|lane| self.mark_written(accessed[lane], access.bytes as usize));
         }
         accessed

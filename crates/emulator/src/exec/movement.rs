@@ -390,12 +390,21 @@ fn store(
     element: Element,
 ) {
     let addresses = cluster.addresses(at.warp, address);
-    let accessed = cluster.ordered_access(at, access, semantics, &addresses);
+    let values: Vec<Values> = sources.iter().map(|source| cluster.read(at.warp, *source)).collect();
+    let equal = access.kind == Kind::Write && agree(at.mask, &addresses, &values);
+    let kind = if equal { Kind::EqualWrite } else { access.kind };
+    let accessed = cluster.ordered_access(at, &Access { kind, ..*access }, semantics, &addresses);
     let bytes = element.ty.bytes() as usize;
-    for (index, source) in sources.iter().enumerate() {
-        let values = cluster.read(at.warp, *source);
+    for (index, values) in values.iter().enumerate() {
         for lane in lanes(at.mask).filter(|lane| accessed[*lane] != Accessed::Nothing) {
             cluster.put(accessed[lane], index * bytes, bytes, values[lane]);
         }
     }
+}
+
+/// Do several lanes write to one address, and all that do write the same values?
+fn agree(mask: u32, addresses: &Values, values: &[Values]) -> bool {
+    let pairs = lanes(mask).flat_map(|one| lanes(mask).filter(move |two| one < *two).map(move |two| (one, two)));
+    let mut same = pairs.filter(|(one, two)| addresses[*one] == addresses[*two]).peekable();
+    same.peek().is_some() && same.all(|(one, two)| values.iter().all(|values| values[one] == values[two]))
 }

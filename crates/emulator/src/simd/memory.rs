@@ -74,6 +74,39 @@ impl Spread {
             Spread::Apart(offsets) => offsets[lane],
         }
     }
+
+    /// Do several lanes write to one place? Whether they agree, the definition sees.
+    #[inline(always)]
+    fn meets(&self, mask: u32, bytes: u32) -> bool {
+        match self {
+            Spread::Row(_) => false,
+            Spread::Same(_) => true,
+            Spread::Apart(offsets) => any_meet(offsets, mask, bytes),
+        }
+    }
+}
+
+/// Two lanes at one place. Lanes in rising order and places near each other, as most are, are told apart at once.
+#[cold]
+#[inline(never)]
+fn any_meet(offsets: &[u32; 32], mask: u32, bytes: u32) -> bool {
+    if mask == u32::MAX && offsets.windows(2).fold(true, |rises, pair| rises & (pair[0] < pair[1])) {
+        return false;
+    }
+    let size = bytes.trailing_zeros();
+    let (mut taken, mut twice) = ([0u64; 4], 0);
+    let taking_part = || (0..32).filter(|lane| mask >> lane & 1 == 1).map(|lane| offsets[lane] >> size);
+    for place in taking_part() {
+        let (word, bit) = ((place >> 6) as usize & 3, 1 << (place & 63));
+        twice |= taken[word] & bit;
+        taken[word] |= bit;
+    }
+    if twice == 0 {
+        return false;
+    }
+    let mut places: Vec<u32> = taking_part().collect();
+    places.sort_unstable();
+    places.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 impl View<'_> {
@@ -124,6 +157,9 @@ impl View<'_> {
             return true;
         }
         let Some(found) = self.find::<LEVEL>(file, traffic, address, mask) else { return false };
+        if CHECKED && self.detector.is_some() && found.spread.meets(mask, traffic.bytes) {
+            return false;
+        }
         if CHECKED && self.audit.is_some() {
             self.open_books(traffic);
         }

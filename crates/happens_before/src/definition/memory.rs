@@ -1,6 +1,6 @@
 //! Every access to every byte, and what strong accesses order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -23,6 +23,9 @@ pub enum Unit {
     Product,
 }
 
+/// Start, size, scope and block of a strong access.
+type Strong = (u64, u32, Scope, u32);
+
 /// One access to one byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Past {
@@ -39,11 +42,16 @@ pub struct Past {
     pub map: Option<u64>,
     /// The operation that started the access; the access itself if it is a thread's.
     pub start: Id,
-    /// Start, size, scope and block of a strong access.
-    pub strong: Option<(u64, u32, Scope, u32)>,
+    pub strong: Option<Strong>,
     /// Later accesses of units to this byte that follow this one: whoever follows those follows it, although completions
     /// tell of nothing else. Order composes on one byte.
     pub covers: Vec<usize>,
+    /// `atom`, `red`.
+    pub atomic: bool,
+    /// Lanes of its instruction write equal values where they write the same bytes.
+    pub agreed: bool,
+    /// Later atomics that stand for this access, or that read what this one left, or what one left that did.
+    pub observers: Vec<usize>,
 }
 
 /// All accesses to a byte, and which of them are writes.
@@ -82,6 +90,9 @@ impl Oracle {
             start: node,
             strong: None,
             covers: Vec::new(),
+            atomic: false,
+            agreed: false,
+            observers: Vec::new(),
         }
     }
 
@@ -90,13 +101,15 @@ impl Oracle {
             Event::Access { at, kind, semantics, space, addresses, bytes } => {
                 let mut released = [None; 32];
                 for lane in self.live(*at) {
-                    if semantics.release {
-                        released[lane as usize] = Some(self.next(at.warp, lane));
-                    }
                     let node = self.next(at.warp, lane);
+                    if semantics.release {
+                        released[lane as usize] = Some(node);
+                    }
                     let start = addresses[lane as usize];
                     let strong = kind.is_strong().then_some((start, *bytes, semantics.scope, self.block(at.warp)));
-                    let now = Past { write: kind.writes(), strong, ..self.past(node, *at, lane, site) };
+                    let atomic = *kind == Kind::Atomic;
+                    let agreed = *kind == Kind::EqualWrite;
+                    let now = Past { write: kind.writes(), strong, atomic, agreed, ..self.past(node, *at, lane, site) };
                     self.touch(now, &(*space, start..start + u64::from(*bytes)), races);
                 }
                 for lane in self.live(*at) {
@@ -208,7 +221,8 @@ impl Oracle {
             let mut gaps = BTreeMap::new();
             let conflicts: Box<dyn Iterator<Item = usize>> =
                 if now.write { Box::new(0..past.all.len()) } else { Box::new(past.writes.iter().copied()) };
-            for index in conflicts {
+            let agreed = |index: &usize| now.agreed && past.all[*index].step == now.step;
+            for index in conflicts.filter(|index| !agreed(index)) {
                 if let Some(gap) = self.through(&past.all, index, &now, (space, bytes.start), &mut gaps) {
                     let first = past.all[index].clone();
                     let start_known = self.follows(now.node, first.start);
@@ -216,6 +230,7 @@ impl Oracle {
                     races.push(Race { space, bytes, first, step, second_lane, gap, start_known });
                 }
             }
+            self.observe_atomics(Rc::make_mut(&mut past), &now, (space, bytes.start));
             let History { all, writes } = Rc::make_mut(&mut past);
             let index = all.len();
             if now.unit != Unit::Thread {
@@ -240,6 +255,35 @@ impl Oracle {
         }
     }
 
+    /// An atomic reads what the last write left; if that was an atomic, it observes it and all that one observed. PTX ISA,
+    /// "Observation Order". Lanes of one instruction have no order among themselves. An atomic stands for accesses of its
+    /// class that it follows: order composes on one byte.
+    fn observe_atomics(&self, History { all, writes }: &mut History, now: &Past, place: (Space, u64)) {
+        if !now.atomic {
+            return;
+        }
+        let class = |past: &Past| (past.strong, past.asynchronous);
+        let (index, last) = (all.len(), writes.iter().copied().rfind(|write| all[*write].step != now.step));
+        let read = last.filter(|last| all[*last].atomic && self.is_morally_strong(&all[*last], now));
+        let step = read.map(|last| all[last].step);
+        let read: BTreeSet<usize> = (0..index).filter(|one| Some(all[*one].step) == step).collect();
+        for (one, past) in all.iter_mut().enumerate().filter(|(_, past)| past.step != now.step) {
+            let stands = class(past) == class(now) && self.order_gap(past, now, place).is_none();
+            if stands || read.contains(&one) || past.observers.iter().any(|observer| read.contains(observer)) {
+                past.observers.push(index);
+            }
+        }
+    }
+
+    fn is_morally_strong(&self, first: &Past, now: &Past) -> bool {
+        let shared = |one: Strong, two: Strong| {
+            (one.0, one.1, first.asynchronous) == (two.0, two.1, now.asynchronous)
+                && self.includes(one.2, one.3, two.3)
+                && self.includes(two.2, two.3, one.3)
+        };
+        first.strong.zip(now.strong).is_some_and(|(one, two)| shared(one, two))
+    }
+
     /// What lies between an earlier access and this one, or between this one and something that stands for the earlier.
     /// `known` are the answers so far.
     fn through(
@@ -255,6 +299,9 @@ impl Oracle {
         }
         let mut least = self.gap(&past[index], now, place);
         least?;
+        for observer in &past[index].observers {
+            least = least.min(self.order_gap(&past[*observer], now, place));
+        }
         for cover in past[index].covers.iter().rev() {
             if least.is_some() {
                 least = least.min(self.through(past, *cover, now, place, known));
@@ -265,14 +312,7 @@ impl Oracle {
     }
 
     fn gap(&self, first: &Past, now: &Past, place: (Space, u64)) -> Option<Gap> {
-        if let (Some(one), Some(two)) = (first.strong, now.strong)
-            && (one.0, one.1, first.asynchronous) == (two.0, two.1, now.asynchronous)
-            && self.includes(one.2, one.3, two.3)
-            && self.includes(two.2, two.3, one.3)
-        {
-            return None;
-        }
-        self.order_gap(first, now, place)
+        if self.is_morally_strong(first, now) { None } else { self.order_gap(first, now, place) }
     }
 
     fn order_gap(&self, first: &Past, now: &Past, place: (Space, u64)) -> Option<Gap> {

@@ -294,6 +294,32 @@ fn atomics_do_not_race_with_each_other_and_order_nothing() {
     assert_eq!(flag.access(at(1, 1), Kind::Atomic, rows(512, 0), 4).read(1, 0).classes(), [Class::RaceShared]);
 }
 
+/// PTX ISA, "Observation Order", "Causality Order".
+#[test]
+fn whoever_follows_an_atomic_follows_those_whose_results_it_has_read() {
+    let count = |p: Program, warp| p.access(at(warp, 1), Kind::Atomic, rows(512, 0), 4);
+    let plain = |p: Program, warp| p.access(at(warp, 1), Kind::Write, rows(512, 0), 4).classes();
+    assert_eq!(plain(count(count(cta(2), 0), 1), 1), [], "the last one sets the counter back");
+    assert_eq!(plain(count(count(cta(2), 0), 1), 0), [Class::RaceShared], "the first one has not seen the second");
+    let chain = |p: Program| count(count(count(p, 0), 1), 2);
+    assert_eq!(plain(chain(cta(3)), 2), [], "the third has seen the first through the second");
+    let synchronised = chain(cta(4)).arrive(2, 1).arrive(3, 1).complete(1, &[3]);
+    assert_eq!(plain(synchronised, 3), [], "whoever follows the third");
+    let between = count(cta(3), 0).access(at(1, 1), Kind::StrongWrite, rows(512, 0), 4);
+    assert_eq!(plain(count(between, 2), 2), [Class::RaceShared], "a store has hidden what the first left");
+}
+
+#[test]
+fn lanes_of_one_store_may_write_equal_values() {
+    let store = |kind| cta(2).access(at(0, ALL), kind, rows(0, 0), 4);
+    assert_eq!(store(Kind::Write).classes(), [Class::RaceWarp]);
+    assert_eq!(store(Kind::EqualWrite).classes(), []);
+    let again = store(Kind::EqualWrite).access(at(0, ALL), Kind::EqualWrite, rows(0, 0), 4);
+    assert_eq!(again.classes(), [Class::RaceWarp], "two stores are not one");
+    let read = store(Kind::EqualWrite).access(at(1, 1), Kind::Read, rows(0, 0), 4);
+    assert_eq!(read.classes(), [Class::RaceShared]);
+}
+
 #[test]
 fn a_copy_must_be_waited_for_by_the_lane_that_issued_it() {
     let read = |p: Program| p.access(at(0, ALL), Kind::Read, rows(0, 16), 16);

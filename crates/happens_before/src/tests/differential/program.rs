@@ -115,7 +115,7 @@ impl Program {
         let kinds = if strong {
             [Kind::Atomic, Kind::StrongRead, Kind::StrongWrite]
         } else {
-            [Kind::Read, Kind::Read, Kind::Write]
+            [Kind::Read, self.dice.pick(&[Kind::Read, Kind::EqualWrite]), Kind::Write]
         };
         let kind = self.dice.pick(&kinds);
         let Semantics { release, acquire, blind, scope, .. } = self.semantics();
