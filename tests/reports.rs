@@ -105,7 +105,11 @@ fn found(case: &Case, seed: u64) -> Vec<(String, u32, Option<u32>, Option<String
     let sanitized = sanitize(&kernel, &[seed], 0, &options).expect("a run");
     let told = |finding: &launch::Finding| {
         let what = format!("{}[{}]", finding.severity.word(), finding.check);
-        let missing = finding.missing.as_deref().map(|text| whoever(text));
+        // What led to a race between warps is told behind a colon, as it happened in that run.
+        let settled = |text: &str| {
+            if finding.check.starts_with("race") { text.split(": ").next().map(whoever) } else { Some(whoever(text)) }
+        };
+        let missing = finding.missing.as_deref().and_then(settled);
         (what, finding.first.line, finding.second.as_ref().map(|second| second.line), missing)
     };
     sanitized.findings.iter().map(told).collect()

@@ -80,7 +80,7 @@ fn wait_line(cluster: &Cluster, fault: &Fault) -> Option<u32> {
     }
 }
 
-/// What should have told the second party of the first access.
+/// What should have told the second party of the first access. What stands before a colon does not depend on the schedule.
 fn missing(cluster: &Cluster, fault: &Fault) -> String {
     if let Some((copy, other)) = order::unseen_copy(fault) {
         return match copy.agent {
@@ -100,22 +100,31 @@ fn missing(cluster: &Cluster, fault: &Fault) -> String {
             }
         };
     }
-    let [first, second] = order::sides(fault).map(|party| cluster.findings.line(party.site.0));
+    let line = cluster.findings.line(fault.first.site.0);
     match (fault.published, wait_line(cluster, fault)) {
         (Published::By(release), _) => carried(cluster, fault, &release),
         (_, Some(wait)) => format!("a barrier: nothing after the wait at line {wait} releases the copy"),
         _ if is_started_by_several(cluster, fault) => {
-            format!("an order: nothing comes between the copies that {} start at line {first}", both(cluster, fault))
+            format!("an order: nothing comes between the copies that {} start at line {line}", both(cluster, fault))
         }
         _ if fault.first.site < fault.second.site => {
             let who = warp(cluster, &fault.first);
-            format!("a barrier, or another release: nothing after line {first} releases what {who} did there")
+            format!("{}: nothing after line {line} releases what {who} did there", barrier(cluster, fault))
         }
-        _ => {
-            let barrier = if in_two_blocks(cluster, fault) { "a cluster barrier" } else { "a barrier" };
-            format!("{barrier} at which {} wait between line {first} and line {second}", both(cluster, fault))
-        }
+        _ => barrier(cluster, fault),
     }
+}
+
+/// The barrier that would order the two, and where.
+fn barrier(cluster: &Cluster, fault: &Fault) -> String {
+    let which = if in_two_blocks(cluster, fault) { "a cluster barrier" } else { "a barrier" };
+    let [first, second] = order::sides(fault).map(|party| party.site.0);
+    let back = cluster.findings.loop_around(first, second).filter(|_| cluster.findings.barrier_between(first, second));
+    let place = match back.map(|back| cluster.findings.line(back)) {
+        Some(line) => format!("after (2), before line {line} goes back to (1)"),
+        None => "between (1) and (2)".into(),
+    };
+    format!("{which} at which {} wait {place}", both(cluster, fault))
 }
 
 fn both(cluster: &Cluster, fault: &Fault) -> String {
@@ -134,29 +143,23 @@ fn carried(cluster: &Cluster, fault: &Fault, release: &Release) -> String {
     if let Some((why, _)) = unheard(cluster, release) {
         return format!("a wait for the mbarrier at which {what} releases what {first} did: {why}");
     }
-    match release.reach {
+    let why = match release.reach {
         Reach::NotJoined if release.means == Means::Fence => {
-            format!("an acquire: {what} releases what {first} did, and {second} does not take it")
+            return format!("an acquire: {what} releases what {first} did, and {second} does not take it");
         }
+        Reach::Loose => return loose(cluster, fault, release.site.0, &what),
         Reach::NotJoined if in_two_blocks(cluster, fault) && matches!(release.means, Means::Barrier { .. }) => {
-            format!("a cluster barrier: {what} tells no other block of what {first} did")
+            format!("{what} tells no other block of what {first} did")
         }
         Reach::NotJoined => {
             let [one, two] = numbers(fault);
-            let before = format!("{second} had not come to it before ({two})");
-            format!("a barrier between (1) and (2): after ({one}) {first} comes to {what}, and {before}")
+            format!("after ({one}) {first} comes to {what}, and {second} had not come to it before ({two})")
         }
-        Reach::ArrivedOnly => {
-            format!("a barrier that {second} waits at: it only arrives where {what} releases what {first} did")
-        }
-        Reach::FirstAbsent => {
-            format!("a barrier for both: lane {} of {first} does not take part in {what}", fault.first.lane)
-        }
-        Reach::Loose => loose(cluster, fault, release.site.0, &what),
-        Reach::TooLate => {
-            format!("a barrier in time: {what} releases what {first} did, too late for {second}")
-        }
-    }
+        Reach::ArrivedOnly => format!("{second} only arrives where {what} releases what {first} did"),
+        Reach::FirstAbsent => format!("lane {} of {first} does not take part in {what}", fault.first.lane),
+        Reach::TooLate => format!("{what} releases what {first} did, too late for {second}"),
+    };
+    format!("{}: {why}", barrier(cluster, fault))
 }
 
 /// The numbers of the access that ran first and of the other one.
