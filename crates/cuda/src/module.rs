@@ -193,7 +193,8 @@ impl Function<'_> {
         bytes.resize(bytes.len() + MOST_PARAMETER_BYTES, 0);
         let offsets: Vec<usize> = (0..MOST_PARAMETER_BYTES).map(|index| 8 * index.min(parameters.len())).collect();
         let (grid, block) = ([blocks, 1, 1], [threads, 1, 1]);
-        let launch = Launch { entry: None, grid, block, cluster: None, shared: 0, repeat: 1, args: vec![] };
+        let launch =
+            Launch { entry: None, grid, block, cluster: None, shared: 0, repeat: 1, overlap: false, args: vec![] };
         self.launch(stream, &launch, (&mut bytes, &offsets)).map_err(|error| error.in_launch(&self.entry, &launch))
     }
 
@@ -207,10 +208,10 @@ impl Function<'_> {
     ) -> Result<(), Error> {
         self.context.bind()?;
         let mut places: Vec<*mut c_void> = offsets.iter().map(|at| parameters[*at..].as_mut_ptr().cast()).collect();
-        let mut cluster = launch.cluster.map(cluster_attribute);
-        let config = configuration(launch, stream.handle, cluster.as_mut());
+        let mut attributes = attributes(launch);
+        let config = configuration(launch, stream.handle, &mut attributes);
         // SAFETY: there is a place for each parameter, with as many bytes behind it as the entry declares, and the driver
-        // copies them before it returns; the cluster's attribute lives until then. No check can bound the kernel itself: where the system lets GPUs reach pageable
+        // copies them before it returns; the attributes live until then. No check can bound the kernel itself: where the system lets GPUs reach pageable
         // memory, a wild pointer can hit this process. Whoever runs a kernel on a GPU trusts it; the emulator is for
         // those that are not trusted.
         let status = unsafe { sys::cuLaunchKernelEx(&config, self.handle, places.as_mut_ptr(), ptr::null_mut()) };
@@ -266,7 +267,21 @@ fn cluster_attribute([x, y, z]: [u32; 3]) -> CUlaunchAttribute {
     }
 }
 
-fn configuration(launch: &Launch, stream: CUstream, cluster: Option<&mut CUlaunchAttribute>) -> CUlaunchConfig {
+/// The grid may start before the one before it in the stream is complete.
+fn overlap_attribute() -> CUlaunchAttribute {
+    CUlaunchAttribute {
+        id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        pad: [0; 4],
+        value: CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+    }
+}
+
+fn attributes(launch: &Launch) -> Vec<CUlaunchAttribute> {
+    let overlap = launch.overlap.then(overlap_attribute);
+    launch.cluster.map(cluster_attribute).into_iter().chain(overlap).collect()
+}
+
+fn configuration(launch: &Launch, stream: CUstream, attributes: &mut [CUlaunchAttribute]) -> CUlaunchConfig {
     let ([x, y, z], [width, height, depth]) = (launch.grid, launch.block);
     CUlaunchConfig {
         gridDimX: x,
@@ -277,8 +292,8 @@ fn configuration(launch: &Launch, stream: CUstream, cluster: Option<&mut CUlaunc
         blockDimZ: depth,
         sharedMemBytes: launch.shared,
         hStream: stream,
-        numAttrs: cluster.is_some().into(),
-        attrs: cluster.map_or(ptr::null_mut(), ptr::from_mut),
+        numAttrs: attributes.len() as u32,
+        attrs: if attributes.is_empty() { ptr::null_mut() } else { attributes.as_mut_ptr() },
     }
 }
 
@@ -300,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_launch_says_its_cluster_once() {
+    fn a_launch_says_its_cluster_and_its_overlap() {
         let launch = |cluster| Launch {
             entry: None,
             grid: [4, 5, 6],
@@ -308,18 +323,21 @@ mod tests {
             cluster,
             shared: 1024,
             repeat: 1,
+            overlap: false,
             args: vec![],
         };
-        let plain = configuration(&launch(None), ptr::null_mut(), None);
+        let plain = configuration(&launch(None), ptr::null_mut(), &mut attributes(&launch(None)));
         assert_eq!([plain.gridDimX, plain.gridDimY, plain.gridDimZ, plain.sharedMemBytes], [4, 5, 6, 1024]);
         assert_eq!([plain.blockDimX, plain.blockDimY, plain.blockDimZ], [32, 2, 1]);
         assert!(plain.attrs.is_null() && plain.numAttrs == 0);
-        let mut attribute = cluster_attribute([2, 1, 3]);
-        let place = ptr::from_mut(&mut attribute);
-        let clustered = configuration(&launch(Some([2, 1, 3])), ptr::null_mut(), Some(&mut attribute));
-        assert_eq!((clustered.attrs, clustered.numAttrs), (place, 1));
+        let overlapping = Launch { overlap: true, ..launch(Some([2, 1, 3])) };
+        let mut both = attributes(&overlapping);
+        let place = both.as_mut_ptr();
+        let clustered = configuration(&overlapping, ptr::null_mut(), &mut both);
+        assert_eq!((clustered.attrs, clustered.numAttrs), (place, 2));
         // SAFETY: the attribute was made with the cluster's dimensions.
-        let sides = unsafe { attribute.value.clusterDim };
-        assert_eq!((attribute.id as u32, [sides.x, sides.y, sides.z]), (4, [2, 1, 3]));
+        let sides = unsafe { both[0].value.clusterDim };
+        assert_eq!((both[0].id as u32, [sides.x, sides.y, sides.z]), (4, [2, 1, 3]));
+        assert_eq!(both[1].id as u32, 6);
     }
 }

@@ -3,6 +3,7 @@
 use crate::algebra;
 use crate::async_engines::tensor_map::{Fault, TensorMap};
 use crate::checks;
+use crate::checks::earlier_grid::EarlierGrid;
 use crate::finding::Findings;
 use crate::machine::{Grid, LaunchShape, Program, Unsupported, Wants};
 use crate::memory::{GlobalMemory, Pages, SharedMemory, Variables};
@@ -15,6 +16,7 @@ use launch::resolved::{self, MAP_BYTES, Placement};
 use launch::tensor_map::ResolvedMap;
 use launch::{Element, Kernel, Limits, Memory, Operands, Resolved};
 use ptx::{Function, Module};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Runs kernels on the CPU, with all checks.
@@ -80,6 +82,7 @@ impl Backend for Emulator {
         let before = memory.clone();
         let mut device = Device::new(memory, loaded.kernel.module());
         device.silenced = loaded.silenced.clone();
+        device.overlaps = loaded.resolved.launches.iter().any(|launch| launch.overlap);
         let launches = loaded.resolved.launches.len();
         device.timeline = (options.traced_blocks > 0).then(|| Timeline::new(options.traced_blocks, launches));
         let mut findings = Findings::new(&loaded.kernel, options);
@@ -159,6 +162,10 @@ struct Device {
     /// What instructions were fed, if somebody wants to know.
     counted: Option<OperandSets>,
     silenced: Vec<(usize, usize)>,
+    /// Does a launch overlap with the one before it?
+    overlaps: bool,
+    /// That one.
+    earlier: Option<EarlierGrid>,
 }
 
 impl Device {
@@ -171,7 +178,18 @@ impl Device {
         let variables = Variables::place(module, &mut global);
         let buffers = memory.buffers.iter().map(|buffer| (buffer.name.clone(), buffer.element)).collect();
         let footprint = Footprint::default();
-        Device { global, addresses, buffers, variables, timeline: None, footprint, counted: None, silenced: vec![] }
+        Device {
+            global,
+            addresses,
+            buffers,
+            variables,
+            timeline: None,
+            footprint,
+            counted: None,
+            silenced: vec![],
+            overlaps: false,
+            earlier: None,
+        }
     }
 
     /// How many instructions warps executed; none if the launch did not happen. A launch that the target would refuse is
@@ -210,17 +228,21 @@ impl Device {
         let floats = options.nan_birth.then(|| program.floats(kernel.module(), &shared, &self.variables));
         let (floats, census_ref) = (floats.as_deref(), census.as_ref());
         let silenced = program.steps_of(&self.silenced);
-        let (shape, shared, silenced) = (&shape, &shared, &silenced);
-        let grid = Grid { program: &program, shape, shared, options, floats, census: census_ref, silenced };
         self.timeline.iter_mut().for_each(|timeline| timeline.enter(&function.name));
-        let run = |repeat| {
+        let mut executed = 0;
+        for repeat in 0..launch.repeat {
+            let (program, shape, shared, silenced) = (&program, &shape, &shared, silenced.as_slice());
+            let earlier = self.earlier.as_ref().filter(|_| launch.overlap);
+            let (census, kept) = (census_ref, self.overlaps);
+            let grid = Grid { program, shape, shared, options, floats, census, earlier, kept, silenced };
             // Repeats look alike: the first is traced.
             let timeline = self.timeline.as_mut().filter(|_| repeat == 0);
-            let (executed, footprint) = grid.run(&mut self.global, findings, timeline);
+            let (instructions, footprint, touches) = grid.run(&mut self.global, findings, timeline);
+            executed += instructions;
             self.footprint = self.footprint.or(footprint);
-            executed
-        };
-        let executed = (0..launch.repeat).map(run).sum();
+            let (touches, layout) = (Arc::new(touches), program.places());
+            self.earlier = Some(EarlierGrid { touches, shape: shape.clone(), layout });
+        }
         findings.settle_costs();
         self.counted = census.map(Census::into_sets);
         Ok(Some(executed))

@@ -18,6 +18,8 @@ pub enum Place {
     /// The line that begins the entry.
     Entry,
     Statement(u32),
+    /// A statement of a function that another launch runs.
+    Elsewhere(usize, u32),
 }
 
 /// Who did something, and where: one side of a finding.
@@ -215,6 +217,9 @@ impl<'a> Findings<'a> {
             }
             Place::Entry => (source.name.clone(), source.position(self.entry_offset())),
             Place::Statement(statement) => (source.name.clone(), source.position(self.offset(statement))),
+            Place::Elsewhere(function, statement) => {
+                (source.name.clone(), source.position(self.offset_in(function, statement)))
+            }
         };
         Event {
             label: actor.label.clone(),
@@ -223,7 +228,8 @@ impl<'a> Findings<'a> {
             column: position.column,
             source: match actor.place {
                 Place::Statement(statement) => self.source(statement),
-                _ => None,
+                Place::Elsewhere(function, statement) => self.source_in(function, statement),
+                Place::Recipe(_) | Place::Entry => None,
             },
             cta: actor.cta,
             warp: actor.warp,
@@ -233,8 +239,12 @@ impl<'a> Findings<'a> {
 
     /// The line that generated a statement, if `.loc` tells.
     pub fn source(&self, statement: u32) -> Option<String> {
-        let module = &self.kernel.parsed.module;
         let (function, _, statement) = self.locate(statement);
+        self.source_in(function, statement)
+    }
+
+    fn source_in(&self, function: usize, statement: u32) -> Option<String> {
+        let module = &self.kernel.parsed.module;
         module.functions[function].body.get(statement as usize)?;
         let (number, line, column) = module.functions[function].location(StatementId(statement))?;
         let (_, name) = module.files.iter().find(|(known, _)| *known == number)?;
@@ -251,6 +261,10 @@ impl<'a> Findings<'a> {
 
     fn offset(&self, statement: u32) -> u32 {
         let (function, _, statement) = self.locate(statement);
+        self.offset_in(function, statement)
+    }
+
+    fn offset_in(&self, function: usize, statement: u32) -> u32 {
         let all = &self.kernel.parsed.spans[function];
         // Whoever runs behind the last statement has come from it.
         let spans = all.get(statement as usize).or(all.last());

@@ -75,8 +75,9 @@ impl Detector {
     pub fn exchange(&mut self, commons: &mut Commons) {
         let shadow = &mut self.shadows[Space::Global as usize];
         std::mem::swap(shadow, &mut commons.shadow);
-        // The record is not of the shadow, but of who looks.
+        // The record and what is compared are not of the shadow, but of who looks.
         std::mem::swap(&mut shadow.record, &mut commons.shadow.record);
+        std::mem::swap(&mut shadow.earlier, &mut commons.shadow.earlier);
         std::mem::swap(&mut self.words[Space::Global as usize], &mut commons.words);
         std::mem::swap(&mut self.names.members, &mut commons.members);
     }

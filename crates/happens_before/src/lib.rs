@@ -23,7 +23,8 @@
 //!
 //! An exit is no release: the manual gives a barrier's guarantee to the threads that execute it. What a lane did
 //! before it exited, and did not release, is unordered with the rest of the cluster. A collective asks its live lanes.
-//! Nothing of earlier grids is watched, so that `griddepcontrol` has nothing to order here.
+//! A grid follows those before it, unless it may overlap with the last of them: then `griddepcontrol.wait` is what orders the
+//! two ([`earlier`]).
 //!
 //! Atomics, `red`, volatile, relaxed, acquiring and releasing accesses are strong: they do not race among themselves on
 //! the same location with the same size, if their scopes include each other. What they order, [`words`] says. Whoever
@@ -42,6 +43,7 @@ mod copies;
 mod crossing;
 #[cfg(any(test, feature = "definition"))]
 pub mod definition;
+mod earlier;
 mod fault;
 mod footprint;
 mod ledger;
@@ -83,6 +85,7 @@ pub use commons::Commons;
 use commons::Names;
 use crossing::Crossings;
 pub use crossing::{Crossing, Told, Visitor};
+pub use earlier::Touches;
 pub use fault::{Agent, Batch, Class, Fault, Means, Party, Published, Reach, Release};
 pub use footprint::Footprint;
 pub use ledger::Ledger;
@@ -184,6 +187,8 @@ pub struct Detector {
     near_misses: NearMisses,
     /// Races with other clusters.
     crossings: Crossings,
+    /// Races with the grid before.
+    too_early: Crossings,
     lifetimes: Lifetimes,
     /// A proxy fence was missing since somebody asked.
     missed_fence: bool,
@@ -222,6 +227,7 @@ impl Detector {
             words: Default::default(),
             near_misses: NearMisses::default(),
             crossings: Crossings::default(),
+            too_early: Crossings::default(),
             lifetimes: Lifetimes::default(),
             missed_fence: false,
             idle: false,

@@ -83,6 +83,7 @@ impl Detector {
     /// `report` for the hits from the given one on.
     #[inline]
     pub(super) fn report_since(&mut self, warp: u32, access: Access, space: Space, start: usize) {
+        self.report_too_early(warp, &access);
         if self.shadows[space as usize].hits.len() > start {
             self.add_since(warp, access, space, start);
         }

@@ -5,6 +5,7 @@
 //! lists, which are exact, report.
 
 use super::actor::{Actor, Quick};
+use super::earlier::Earlier;
 use super::lists::{Hit, Lists};
 use super::mark::{Item, LIST, MANY, Mark, SPLIT};
 use super::pages::{PAGE, Pages};
@@ -31,6 +32,7 @@ pub struct Shadow {
     /// Accesses so far that did not follow all before them, also where that was not worth a hit.
     strays: u64,
     pub record: Record,
+    pub earlier: Earlier,
 }
 
 /// What is remembered of some bytes.
@@ -108,6 +110,7 @@ impl Shadow {
     /// A weak access to `count` whole granules. `mark` is that of the first; each further one begins `step` lanes on.
     pub fn granules(&mut self, quick: &mut Quick, granule: u64, count: u64, mark: Mark, step: u32, write: bool) {
         self.record.mark(granule * 16, count * 16, &mark, write);
+        self.earlier.mark(quick.actor.view.grids, granule * 16, count * 16, (&mark, step), write);
         let mut done = 0;
         while done < count {
             let here = (count - done).min(PAGE - (granule + done) % PAGE);
@@ -267,6 +270,7 @@ impl Shadow {
     /// A weak access to a whole word by one lane or by every lane.
     pub fn word(&mut self, actor: &Actor, word: u64, mark: Mark, write: bool) {
         self.record.mark(word * 4, 4, &mark, write);
+        self.earlier.mark(actor.view.grids, word * 4, 4, (&mark, 0), write);
         self.enter_word(actor, word, mark, write);
     }
 
@@ -313,6 +317,7 @@ impl Shadow {
     /// The exact case: any bytes of one word, any lanes, weak or strong.
     pub fn list(&mut self, actor: &Actor, word: u64, new: Item) {
         self.record.item(word, &new);
+        self.earlier.item(actor.view.grids, word, &new);
         self.enter_list(actor, word, new);
     }
 

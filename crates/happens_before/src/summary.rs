@@ -29,9 +29,12 @@ pub struct Touched {
     /// Bytes that lay before the start and are not part of it.
     skipped: u32,
     pub site: Site,
+    pub cluster: u32,
+    /// In its cluster.
     pub warp: u32,
     lane: u8,
     pub unit: Unit,
+    pub strong: bool,
 }
 
 impl Touched {
@@ -58,7 +61,8 @@ impl Touched {
 
     /// Appends what lies right behind it and was touched in the same way; false if it does not.
     fn extend(&mut self, next: &Touched) -> bool {
-        let same = (self.site, self.warp, self.unit) == (next.site, next.warp, next.unit);
+        let who = |one: &Touched| (one.site, one.cluster, one.warp, one.unit, one.strong);
+        let same = who(self) == who(next);
         let one_lane = self.bytes == self.each && next.bytes == next.each && self.lane == next.lane;
         let goes_on = self.bytes.is_multiple_of(self.each)
             && self.each == next.each
@@ -115,9 +119,11 @@ impl Detector {
             return;
         }
         let (lane, each) = mark.pattern().first_lane();
-        let (warp, unit) = self.issuer(self.names.member(mark.name()).row, mark.time, lane, Site(mark.site));
-        let each = each.min(bytes as u32);
-        into.push(Touched { start, bytes: bytes as u32, each, skipped: 0, site: Site(mark.site), warp, lane, unit });
+        let (member, site) = (self.names.member(mark.name()), Site(mark.site));
+        let (warp, unit) = self.issuer(member.row, mark.time, lane, site);
+        let (bytes, cluster) = (bytes as u32, member.cluster);
+        let each = each.min(bytes);
+        into.push(Touched { start, bytes, each, skipped: 0, site, cluster, warp, lane, unit, strong: false });
     }
 
     fn add_items(&self, into: &mut Stretches, word: u64, items: &[Item], write: bool) {
@@ -125,9 +131,10 @@ impl Detector {
             let touches = |item: &&Item| item.write == write && item.bytes >> byte & 1 == 1;
             if let Some(item) = items.iter().find(touches) {
                 let lane = item.mask.trailing_zeros() as u8;
-                let (warp, unit) = self.issuer(self.names.member(item.name).row, item.time, lane, Site(item.site));
-                let (start, site) = (word + byte, Site(item.site));
-                into.push(Touched { start, bytes: 1, each: 1, skipped: 0, site, warp, lane, unit });
+                let (member, start, site) = (self.names.member(item.name), word + byte, Site(item.site));
+                let (warp, unit) = self.issuer(member.row, item.time, lane, site);
+                let (cluster, strong) = (member.cluster, item.strong.is_some());
+                into.push(Touched { start, bytes: 1, each: 1, skipped: 0, site, cluster, warp, lane, unit, strong });
             }
         }
     }

@@ -53,6 +53,8 @@ pub struct View {
     fenced: Vec<(Cover, Clock)>,
     /// What would be known besides if every scope were wide and every relaxed operation synchronised. It only explains.
     pub loose: Clock,
+    /// The grid before this one is complete.
+    pub grids: bool,
 }
 
 impl View {
@@ -68,6 +70,7 @@ impl View {
     }
 
     pub fn join(&mut self, other: &View) {
+        self.grids |= other.grids;
         self.seen.join(&other.seen);
         other.fenced.iter().for_each(|(cover, clock)| self.cover(*cover).join(clock));
         if !other.loose.is_empty() {
@@ -110,6 +113,7 @@ impl View {
             seen: self.seen.carried(from, to),
             fenced: everywhere.map(|(cover, clock)| (*cover, clock.carried(from, to))).collect(),
             loose: self.loose.carried(from, to),
+            grids: self.grids,
         }
     }
 
@@ -134,7 +138,7 @@ impl View {
 
     /// A view with the same order, for which only `clock` has passed a fence with this cover.
     pub fn with_only(&self, cover: Cover, clock: Clock) -> View {
-        View { seen: self.seen.clone(), fenced: vec![(cover, clock)], loose: self.loose.clone() }
+        View { seen: self.seen.clone(), fenced: vec![(cover, clock)], loose: self.loose.clone(), grids: self.grids }
     }
 
     /// Writes out what lanes know of themselves; `time` is that of their own row.

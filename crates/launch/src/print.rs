@@ -84,6 +84,9 @@ fn print_launch(text: &mut String, launch: &Launch) {
     if launch.repeat.literal() != Some(1) {
         line(text, "repeat", integer(&launch.repeat));
     }
+    if launch.overlap {
+        line(text, "overlap", "true");
+    }
     if !launch.args.is_empty() {
         text.push_str("args = [\n");
         launch.args.iter().for_each(|argument| print_argument(text, argument));

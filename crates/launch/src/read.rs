@@ -138,7 +138,7 @@ fn launches(item: Item) -> Result<Vec<Launch>, Fault> {
 
 fn launch(index: usize, item: Item) -> Result<Launch, Fault> {
     let table = item.table(format!("[[launch]] number {index}"))?;
-    table.allow(&["entry", "grid", "block", "cluster", "shared", "repeat", "args"])?;
+    table.allow(&["entry", "grid", "block", "cluster", "shared", "repeat", "overlap", "args"])?;
     let exprs = |item: Item| item.list()?.into_iter().map(argument).collect::<Result<Vec<_>, Fault>>();
     Ok(Launch {
         entry: table.optional("entry", |item| Ok(item.string()?.to_string()))?,
@@ -147,6 +147,7 @@ fn launch(index: usize, item: Item) -> Result<Launch, Fault> {
         cluster: table.optional("cluster", |item| item.exprs_of())?,
         shared: table.optional("shared", |item| item.expr())?.unwrap_or_else(|| Expr::from(0u32)),
         repeat: table.optional("repeat", |item| item.expr())?.unwrap_or_else(|| Expr::from(1u32)),
+        overlap: table.optional("overlap", |item| item.truth())?.unwrap_or_default(),
         args: table.optional("args", exprs)?.unwrap_or_default(),
         spot: table.spot,
     })

@@ -106,6 +106,8 @@ pub struct Launch {
     pub shared: Expr,
     /// How many times the launch runs.
     pub repeat: Expr,
+    /// May it start before the launch before it is complete? Programmatic dependent launch.
+    pub overlap: bool,
     /// Arguments in the order of the parameters.
     pub args: Vec<Argument>,
     /// Where it was written.
@@ -122,6 +124,7 @@ impl Launch {
             cluster: None,
             shared: Expr::from(0u32),
             repeat: Expr::from(1u32),
+            overlap: false,
             args: Vec::new(),
             spot: Spot::default(),
         }

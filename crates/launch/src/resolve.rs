@@ -199,6 +199,7 @@ impl Scope<'_> {
             cluster,
             shared: bounded("shared", &launch.shared, self.names, 0, u32::MAX.into())? as u32,
             repeat: bounded("repeat", &launch.repeat, self.names, 1, u32::MAX.into())? as u32,
+            overlap: launch.overlap,
             args,
         })
     }

@@ -98,6 +98,8 @@ pub struct Launch {
     pub shared: u32,
     /// How many times it runs.
     pub repeat: u32,
+    /// May it start before the launch before it is complete?
+    pub overlap: bool,
     /// Arguments in the order of the parameters.
     pub args: Vec<Argument>,
 }

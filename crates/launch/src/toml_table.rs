@@ -124,6 +124,13 @@ impl<'a> Item<'a> {
         }
     }
 
+    pub(crate) fn truth(self) -> Result<bool, Fault> {
+        match self.value.get_ref() {
+            DeValue::Boolean(truth) => Ok(*truth),
+            _ => Err(self.wrong("`true` or `false`")),
+        }
+    }
+
     /// Where a string's content starts: after the quotes when the text holds it letter by letter.
     pub(crate) fn content_spot(self) -> Spot {
         let span = self.value.span();

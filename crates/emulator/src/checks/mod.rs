@@ -5,6 +5,7 @@ pub mod bank_conflict;
 pub mod barrier;
 pub mod cluster_lifetime;
 pub mod deadlock;
+pub mod earlier_grid;
 pub mod early_release;
 pub mod launch;
 pub mod local_memory;

@@ -20,6 +20,10 @@
 //! An atomic follows those whose results it has read: the last block may set a counter back with a plain store, if that
 //! counter told it to be the last.
 //!
+//! A launch with `overlap = true` in its recipe (programmatic dependent launch) may start before the one before it is complete. What
+//! that grid writes may be touched, and what it reads be written, only behind `griddepcontrol.wait`, or by threads that a
+//! barrier tells of it.
+//!
 //! `ld.global.nc` reads through a cache that no fence reaches. It is for bytes that nobody writes during the launch; any
 //! write of them, ordered or not, is reported here. PTX ISA, "Memory Consistency Model": "Conflict and Data-races",
 //! "Release and Acquire Patterns"; "ld.global.nc".
@@ -76,7 +80,7 @@ fn sides(crossing: &Crossing) -> [&Visitor; 2] {
     sides
 }
 
-fn verb(side: &Visitor) -> &'static str {
+pub fn verb(side: &Visitor) -> &'static str {
     if side.write { "writes" } else { "reads" }
 }
 
@@ -168,18 +172,18 @@ impl Scene<'_> {
     }
 
     /// `4 bytes of `out`+16`.
-    fn place(&self, crossing: &Crossing) -> String {
+    pub fn place(&self, crossing: &Crossing) -> String {
         format!("{} of {}", words::bytes(crossing.bytes.into()), self.global.place(crossing.address))
     }
 
     /// `(1,0,0)`.
-    fn block(&self, side: &Visitor) -> String {
+    pub fn block(&self, side: &Visitor) -> String {
         let [x, y, z] = self.index(side);
         format!("({x},{y},{z})")
     }
 
     /// `(1) lane 5 of warp 3 in block (0,0,0) writes them`.
-    fn actor(&self, crossing: &Crossing, side: &Visitor, number: u32) -> Actor {
+    pub fn actor(&self, crossing: &Crossing, side: &Visitor, number: u32) -> Actor {
         let (cta, warp) = (self.index(side), side.warp % self.shape.warps_per_block());
         let them = words::them(crossing.bytes.into());
         let does = match (side.unit, side.write) {

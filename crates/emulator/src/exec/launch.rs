@@ -4,6 +4,7 @@
 use super::{Action, At, Next, together};
 use crate::checks;
 use crate::machine::{Cluster, Decoder, InUse, State, Why};
+use happens_before::Lanes;
 use ptx::forms::Launch;
 use ptx::{Immediate, Instruction, Operand};
 
@@ -23,9 +24,19 @@ pub fn decode(op: Launch, instruction: &Instruction, at: usize, decoder: &Decode
             Ok(Action::Resize(Resize { count: *count as u32, grows: instruction.has("inc"), in_use }))
         }
         (Launch::Registers, _) => Err("a count that is not a constant".into()),
-        // Time does not pass here, nobody counts events, and no other grid runs.
+        (Launch::WaitForGrids, _) => Ok(Action::WaitForGrids),
+        // Time does not pass here, and nobody counts events. What a grid tells its dependents orders nothing: they wait for
+        // its end.
         _ => Ok(Action::Nothing),
     }
+}
+
+/// The grid before this one has run; the race detector hears that this one counts on it.
+pub fn wait_for_grids(cluster: &mut Cluster, at: At) -> Next {
+    if cluster.orders(at) {
+        cluster.detector.wait_for_grids(Lanes { warp: at.warp as u32, mask: at.mask });
+    }
+    Next::Following
 }
 
 pub fn execute(cluster: &mut Cluster, at: At, resize: Resize) -> Next {

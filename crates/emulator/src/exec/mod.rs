@@ -107,6 +107,8 @@ impl Compute {
 pub enum Action {
     /// Labels and directives.
     Nothing,
+    /// `griddepcontrol.wait`.
+    WaitForGrids,
     Compute(Compute),
     Extended(extended::Extended),
     Movement(movement::Transfer),
@@ -150,6 +152,7 @@ impl Action {
             | Action::Wgmma(_)
             | Action::TensorMap(_) => true,
             Action::Nothing
+            | Action::WaitForGrids
             | Action::Compute(_)
             | Action::Extended(_)
             | Action::Fence(_)
@@ -243,6 +246,7 @@ pub fn end() -> Action {
 pub fn execute(cluster: &mut Cluster, at: At, action: &Action) -> Next {
     match action {
         Action::Nothing => Next::Following,
+        Action::WaitForGrids => launch::wait_for_grids(cluster, at),
         Action::Compute(compute) => {
             compute.execute(cluster, at);
             Next::Following

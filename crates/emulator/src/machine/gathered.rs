@@ -1,16 +1,17 @@
 //! What clusters leave to be judged when all of them have run.
 
-use super::LaunchShape;
+use crate::checks::earlier_grid::{self, EarlierGrid};
 use crate::checks::race_global::{self, Scene};
 use crate::checks::uninitialised_memory::{self, Suspect};
 use crate::finding::Findings;
-use crate::memory::GlobalMemory;
-use happens_before::{Crossing, Footprint, Ledger, Summary};
+use happens_before::{Crossing, Footprint, Ledger, Summary, Touches};
 
 /// What one cluster leaves.
 pub struct Left {
     /// What it did to global memory.
     pub touched: Summary,
+    /// What it did to memory that the grid before may still use.
+    pub too_early: Vec<Crossing>,
     /// Its races with those that ran before, and what it read with `.nc` of what it wrote.
     pub crossings: Vec<Crossing>,
     pub suspects: Vec<Suspect>,
@@ -23,6 +24,7 @@ pub struct Left {
 pub struct Gathered {
     ledger: Ledger,
     crossings: Vec<Crossing>,
+    too_early: Vec<Crossing>,
     suspects: Vec<Suspect>,
     footprint: Footprint,
 }
@@ -43,6 +45,7 @@ impl Gathered {
 
     pub fn add(&mut self, left: Left) {
         self.crossings.extend(left.crossings);
+        self.too_early.extend(left.too_early);
         self.suspects.extend(left.suspects);
         self.footprint = self.footprint.and(left.footprint);
     }
@@ -57,15 +60,21 @@ impl Gathered {
         self.footprint
     }
 
-    /// Races between clusters, and reads of unwritten bytes that are none.
-    pub fn report(self, shape: &LaunchShape, global: &GlobalMemory, findings: &mut Findings) {
-        let scene = Scene { shape, global };
-        let crossings: Vec<Crossing> = self.ledger.into_crossings().into_iter().chain(self.crossings).collect();
+    /// Races between clusters and with the grid before, and reads of unwritten bytes that are none. Returns what clusters that
+    /// ran apart did to global memory.
+    pub fn report(self, scene: &Scene, earlier: Option<&EarlierGrid>, findings: &mut Findings) -> Touches {
+        let (between, touches) = self.ledger.into_parts();
+        let crossings: Vec<Crossing> = between.into_iter().chain(self.crossings).collect();
+        for crossing in &self.too_early {
+            let report = earlier.map(|earlier| earlier_grid::report(scene, earlier, crossing));
+            report.into_iter().for_each(|report| findings.add(report));
+        }
         for crossing in &crossings {
-            let report = race_global::report(&scene, findings, crossing);
+            let report = race_global::report(scene, findings, crossing);
             findings.add(report);
         }
         let racing: Vec<u32> = crossings.iter().flat_map(|one| [one.first.site.0, one.second.site.0]).collect();
-        uninitialised_memory::settle_global(findings, global, self.suspects, &racing);
+        uninitialised_memory::settle_global(findings, scene.global, self.suspects, &racing);
+        touches
     }
 }

@@ -8,14 +8,16 @@ use crate::Detector;
 use crate::async_engines::{Copies, Products};
 use crate::audit::Audit;
 use crate::checks;
+use crate::checks::earlier_grid::EarlierGrid;
 use crate::checks::nan_birth::{Births, Floats};
+use crate::checks::race_global::Scene;
 use crate::finding::Findings;
 use crate::memory::{GlobalMemory, SharedMemory};
 use crate::operand_sets::Census;
 use crate::scheduler::{Adversary, Rounds};
 use crate::simd::Level;
 use crate::trace::{Recorder, Timeline};
-use happens_before::{Commons, Footprint};
+use happens_before::{Commons, Footprint, Touches};
 use launch::backend::Engine;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -56,6 +58,10 @@ pub struct Grid<'a> {
     pub floats: Option<&'a [Option<Floats>]>,
     /// Counts what instructions are fed, if somebody wants to know.
     pub census: Option<&'a Census>,
+    /// The grid before, if this one may start before that is complete.
+    pub earlier: Option<&'a EarlierGrid>,
+    /// Is somebody going to ask who touched global memory?
+    pub kept: bool,
     /// Steps that synchronise as ever, but of which the race detector hears nothing, in their order.
     pub silenced: &'a [u32],
 }
@@ -73,16 +79,16 @@ struct Ended<'k> {
 
 impl Grid<'_> {
     /// Runs every cluster; stops early if one traps or the budget is used up. Returns how many instructions warps
-    /// executed, and the room that watching memory took.
+    /// executed, the room that watching memory took, and who touched it.
     pub fn run(
         &self,
         global: &mut GlobalMemory,
         findings: &mut Findings,
         timeline: Option<&mut Timeline>,
-    ) -> (u64, Footprint) {
+    ) -> (u64, Footprint, Touches) {
         #[cfg(feature = "definition")]
         happens_before::definition::begin_launch();
-        let mut gathered = Gathered::default();
+        let (mut gathered, mut together) = (Gathered::default(), None);
         let executed = match self.program.isolated {
             true => self.run_apart(global, findings, &mut gathered, timeline),
             false => {
@@ -94,12 +100,15 @@ impl Grid<'_> {
                 nobody.exchange(&mut commons);
                 gathered.note(nobody.read_only_crossings(&self.program.read_only));
                 gathered.add_common(nobody.footprint(0));
+                together = self.kept.then(|| nobody.summary());
                 executed
             }
         };
         let footprint = gathered.footprint();
-        gathered.report(self.shape, global, findings);
-        (executed, footprint)
+        let scene = Scene { shape: self.shape, global };
+        let mut touches = gathered.report(&scene, self.earlier, findings);
+        together.iter().for_each(|summary| touches.add(summary));
+        (executed, footprint, touches)
     }
 
     /// How many clusters run.
@@ -235,6 +244,7 @@ impl Grid<'_> {
         if audits {
             detector.keep_record();
         }
+        self.earlier.iter().for_each(|earlier| detector.begin_behind(earlier.touches.clone()));
         Cluster {
             shape: self.shape,
             number,
@@ -298,12 +308,13 @@ impl Grid<'_> {
         cluster.trace_end();
         let indices = cluster.blocks.iter().map(|block| block.index).collect();
         let trace = cluster.trace.map(|trace| (trace, indices));
+        let too_early = cluster.detector.take_too_early();
         let mut crossings = cluster.detector.take_crossings();
         crossings.extend(cluster.detector.read_only_crossings(&self.program.read_only));
         let touched = cluster.detector.summary();
         let shared = cluster.blocks.iter().map(|block| block.shared.bytes.len() as u64).sum();
         let footprint = cluster.detector.footprint(shared);
-        let left = Left { touched, crossings, suspects, footprint };
+        let left = Left { touched, too_early, crossings, suspects, footprint };
         let Cluster { global, findings, stopped, .. } = cluster;
         Ended { global, findings, executed, stopped, left, trace }
     }

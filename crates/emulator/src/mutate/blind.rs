@@ -6,7 +6,9 @@ use ptx::{Instruction, Op, Space};
 /// What this instruction may order and no check watches, whatever else it orders.
 pub fn spot(instruction: &Instruction) -> Option<&'static str> {
     match instruction.op() {
-        Op::Launch(Launch::WaitForGrids) => Some("what earlier grids do meanwhile is not watched"),
+        Op::Launch(Launch::WaitForGrids) => {
+            Some("earlier grids are watched only where the recipe lets a launch overlap with them")
+        }
         Op::Fence(Fence::Alias) => Some("aliases of one address are not watched"),
         // Shared memory is out of their reach.
         _ if instruction.has("sys") && instruction.space() != Some(Space::Shared) => {

@@ -144,7 +144,7 @@ impl Launch {
             before.written.extend(&one.written);
             before.read.extend(&one.read);
         }
-        let crossings = ledger.into_crossings();
+        let crossings = ledger.into_parts().0;
         if crossings.is_empty() != (crossed == 0) {
             return Err(format!("{crossed} bytes are touched by two clusters, and these are found: {crossings:?}"));
         }

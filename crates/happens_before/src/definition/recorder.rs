@@ -1,13 +1,14 @@
 //! A detector that writes down what it is told, and what it finds.
 
 use std::ops::Deref;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use super::event::Event;
 use super::found::Found;
 use super::launch::{Launch, Note, Notes};
 use crate::{
     Bulk, Commons, Crossing, Detector, Fault, Kind, Lanes, Places, ProxyFence, Seen, Semantics, Site, Space, Stretch,
+    Touches,
 };
 
 /// The launches since somebody asked for them.
@@ -98,6 +99,19 @@ impl Recorder {
 
     pub fn take_crossings(&mut self) -> Vec<Crossing> {
         self.detector.take_crossings()
+    }
+
+    pub fn take_too_early(&mut self) -> Vec<Crossing> {
+        self.detector.take_too_early()
+    }
+
+    pub fn begin_behind(&mut self, touches: Arc<Touches>) {
+        self.detector.begin_behind(touches);
+    }
+
+    /// The definition sees one grid.
+    pub fn wait_for_grids(&mut self, at: Lanes) {
+        self.detector.wait_for_grids(at);
     }
 
     pub fn keep_record(&mut self) {

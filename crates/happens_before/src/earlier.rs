@@ -1,0 +1,237 @@
+//! The grid before this one, where the two may overlap: whoever touches what it wrote, or writes what it read, waits for it
+//! first, with `griddepcontrol.wait`, or follows somebody who has. PTX ISA, "griddepcontrol"; CUDA C++ Programming Guide,
+//! "Programmatic Dependent Launch".
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::actor::Gap;
+use super::crossing::{Crossing, Told, Visitor};
+use super::mark::{Access, Item, Mark};
+use super::summary::{Summary, Touched};
+use super::{Detector, Lanes, Site, Space};
+
+/// Stretches of several clusters that do not overlap, by their start.
+#[derive(Default, Debug)]
+pub struct Layer(BTreeMap<u64, Touched>);
+
+impl Layer {
+    /// The parts that overlap with some bytes, by address.
+    pub fn overlaps(&self, bytes: Range<u64>) -> impl Iterator<Item = Touched> {
+        let Range { start, end } = bytes;
+        let before = self.0.range(..start).next_back().filter(|(_, one)| one.end() > start);
+        let part = move |(_, one): (&u64, &Touched)| one.cut(one.start.max(start), one.end().min(end));
+        before.into_iter().chain(self.0.range(start..end)).map(part)
+    }
+
+    /// Remembers a stretch where nothing is remembered yet.
+    pub fn fill(&mut self, new: &Touched) {
+        let taken: Vec<Range<u64>> = self.overlaps(new.start..new.end()).map(|part| part.start..part.end()).collect();
+        let mut from = new.start;
+        for Range { start, end } in taken.into_iter().chain(std::iter::once(new.end()..new.end())) {
+            if from < start {
+                self.0.insert(from, new.cut(from, start));
+            }
+            from = end;
+        }
+    }
+}
+
+/// Who touched each byte of global memory: one of its writers, and one of its readers.
+#[derive(Default, Debug)]
+pub struct Touches {
+    pub writes: Layer,
+    pub reads: Layer,
+}
+
+impl Touches {
+    pub fn add(&mut self, summary: &Summary) {
+        summary.writes.0.iter().for_each(|one| self.writes.fill(one));
+        summary.reads.0.iter().for_each(|one| self.reads.fill(one));
+    }
+
+    /// The first byte at which an access conflicts with one of these, and who that was.
+    fn conflict(&self, bytes: Range<u64>, write: bool, strong: bool) -> Option<(Touched, bool)> {
+        let shared = |one: &Touched| !(strong && one.strong);
+        let wrote = self.writes.overlaps(bytes.clone()).find(shared).map(|one| (one, true));
+        wrote.or_else(|| self.reads.overlaps(bytes).find(|one| write && shared(one)).map(|one| (one, false)))
+    }
+}
+
+/// An access to bytes of a grid that may still run.
+#[derive(Clone, Copy)]
+pub struct TooEarly {
+    first: Touched,
+    wrote: bool,
+    lane: u8,
+}
+
+/// What one shadow compares with, and what it found. Nothing, where grids do not overlap.
+#[derive(Clone, Default)]
+pub struct Earlier {
+    touches: Option<Arc<Touches>>,
+    found: Vec<TooEarly>,
+}
+
+impl Earlier {
+    /// Whole granules or a word; each granule begins `step` lanes behind the one before.
+    #[inline(always)]
+    pub fn mark(&mut self, waited: bool, start: u64, bytes: u64, (mark, step): (&Mark, u32), write: bool) {
+        if self.touches.is_some() && !waited {
+            let lane = |at: u64| {
+                let granule = mark.advance(((at - start) / 16) as u32 * step);
+                granule.pattern().lanes_at((at - start) as u8 % 16).trailing_zeros() as u8
+            };
+            self.look(start..start + bytes, (write, false), lane);
+        }
+    }
+
+    /// Bytes of one word.
+    #[inline(always)]
+    pub fn item(&mut self, waited: bool, word: u64, item: &Item) {
+        if self.touches.is_some() && !waited {
+            let start = word * 4 + u64::from(item.bytes.trailing_zeros());
+            let bytes = start..start + u64::from(item.bytes.count_ones());
+            self.look(bytes, (item.write, item.strong.is_some()), |_| item.mask.trailing_zeros() as u8);
+        }
+    }
+
+    #[cold]
+    fn look(&mut self, bytes: Range<u64>, (write, strong): (bool, bool), lane: impl Fn(u64) -> u8) {
+        let conflict = self.touches.as_ref().and_then(|touches| touches.conflict(bytes, write, strong));
+        self.found.extend(conflict.map(|(first, wrote)| TooEarly { first, wrote, lane: lane(first.start) }));
+    }
+}
+
+impl Detector {
+    /// The grid may have started before the one that touched this was complete.
+    pub fn begin_behind(&mut self, touches: Arc<Touches>) {
+        self.shadows[Space::Global as usize].earlier.touches = Some(touches);
+    }
+
+    /// `griddepcontrol.wait`: the grid before is complete, and what it wrote is visible.
+    pub fn wait_for_grids(&mut self, at: Lanes) {
+        let (warp, mask) = self.warp(at);
+        warp.learn(mask, |view| view.grids = true);
+    }
+
+    /// Notes what an access of a warp touched too early.
+    #[inline]
+    pub(super) fn report_too_early(&mut self, warp: u32, access: &Access) {
+        if !self.shadows[Space::Global as usize].earlier.found.is_empty() {
+            self.note_too_early(warp, access);
+        }
+    }
+
+    #[cold]
+    fn note_too_early(&mut self, warp: u32, access: &Access) {
+        for TooEarly { first, wrote, lane } in std::mem::take(&mut self.shadows[Space::Global as usize].earlier.found) {
+            let (address, site) = (first.start, Site(access.site));
+            let (_, unit) = self.issuer(access.row, access.time, lane, site);
+            let second =
+                Visitor { cluster: self.number.into(), warp, lane, site, write: access.write, unit, strong: None };
+            let bytes = first.lane_bytes(address);
+            let first = Visitor {
+                cluster: first.cluster.into(),
+                warp: first.warp,
+                lane: first.lane_at(address),
+                site: first.site,
+                write: wrote,
+                unit: first.unit,
+                strong: None,
+            };
+            self.too_early.note(Crossing {
+                address,
+                bytes,
+                first,
+                second,
+                gap: Gap::Order,
+                told: Told::Apart,
+                count: 1,
+            });
+        }
+    }
+
+    /// Accesses to what the grid before may still touch, in the order of discovery. First parties are of that grid.
+    pub fn take_too_early(&mut self) -> Vec<Crossing> {
+        self.too_early.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, Places, Semantics};
+
+    const ALL: Lanes = Lanes { warp: 0, mask: u32::MAX };
+
+    /// A grid of one warp that has read 128 bytes at 0 and written 128 bytes at 128, and counted at 256.
+    fn before() -> Arc<Touches> {
+        let mut detector = Detector::new(&[u32::MAX], 1);
+        detector.access(ALL, Site(1), Kind::Read, Space::Global, Places::Row(0), 4);
+        detector.access(ALL, Site(2), Kind::Write, Space::Global, Places::Row(128), 4);
+        count(&mut detector, Site(3));
+        let mut touches = Touches::default();
+        touches.add(&detector.summary());
+        Arc::new(touches)
+    }
+
+    fn count(detector: &mut Detector, site: Site) {
+        let what = (Kind::Atomic, Semantics::relaxed(crate::Scope::Gpu));
+        detector.ordered_access(Lanes { mask: 1, ..ALL }, site, what, Space::Global, Places::Row(256), 4);
+    }
+
+    fn found(act: impl FnOnce(&mut Detector)) -> Vec<(u32, u32, u64, u8)> {
+        let mut detector = Detector::new(&[u32::MAX; 2], 2);
+        detector.begin_behind(before());
+        act(&mut detector);
+        assert!(detector.take_crossings().is_empty());
+        let told = |one: &Crossing| (one.first.site.0, one.second.site.0, one.address, one.second.lane);
+        detector.take_too_early().iter().map(told).collect()
+    }
+
+    #[test]
+    fn what_the_grid_before_touched_must_be_waited_for() {
+        let touch = |kind, place| {
+            move |detector: &mut Detector| {
+                detector.access(ALL, Site(9), kind, Space::Global, Places::Row(place), 4);
+            }
+        };
+        assert_eq!(found(touch(Kind::Read, 128)), [(2, 9, 128, 0)]);
+        assert_eq!(found(touch(Kind::Read, 64)), [(2, 9, 128, 16)], "the lane that comes there");
+        assert_eq!(found(touch(Kind::Write, 0)), [(1, 9, 0, 0)]);
+        assert_eq!(found(touch(Kind::Read, 0)), [], "both read");
+        assert_eq!(found(touch(Kind::Write, 512)), []);
+        assert_eq!(found(|detector| count(detector, Site(9))), [], "both count");
+        let waited = |detector: &mut Detector| {
+            detector.wait_for_grids(ALL);
+            touch(Kind::Read, 128)(detector);
+        };
+        assert_eq!(found(waited), []);
+    }
+
+    #[test]
+    fn whoever_follows_one_who_waited_has_waited() {
+        let [one, two] = [0, 1].map(|warp| Lanes { warp, mask: u32::MAX });
+        let read = |detector: &mut Detector| {
+            detector.access(two, Site(9), Kind::Read, Space::Global, Places::Row(128), 4);
+        };
+        let waits = |detector: &mut Detector| detector.wait_for_grids(Lanes { mask: 1, ..one });
+        assert_eq!(
+            found(|detector| {
+                waits(detector);
+                read(detector)
+            })
+            .len(),
+            1
+        );
+        let told = |detector: &mut Detector| {
+            waits(detector);
+            [one, two].iter().for_each(|at| detector.barrier_arrive(*at, Site(5), 0));
+            detector.barrier_complete(0, &[one, two]);
+            read(detector);
+        };
+        assert_eq!(found(told), []);
+    }
+}
