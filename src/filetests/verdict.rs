@@ -6,7 +6,7 @@ use super::expectation::{self, Expectation, Happening};
 use emulator::{checks, sanitize, sanitize_under};
 use launch::backend::{Backend, Options};
 use launch::finding::Severity;
-use launch::{Finding, Kernel, Limits, Memory, cure};
+use launch::{Kernel, Limits, Memory, cure};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -104,11 +104,6 @@ impl Judge {
             None => problems.push("no `//@ fix` line: a `fail` case brings its cure".into()),
         }
         Ok(problems)
-    }
-
-    /// What findings of a `fail` case are not as its lines say.
-    pub fn surprises(case: &Case, findings: &[Finding]) -> Result<Vec<String>, String> {
-        Ok(expectation::compare(&expectation::read(&case.text)?, &expectation::happenings(findings)))
     }
 
     /// Bugs that no check can see: every schedule gives wrong results, and only that. The line is that of the entry.

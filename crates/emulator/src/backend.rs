@@ -164,8 +164,8 @@ struct Device {
     silenced: Vec<(usize, usize)>,
     /// Does a launch overlap with the one before it?
     overlaps: bool,
-    /// That one.
-    earlier: Option<EarlierGrid>,
+    /// The last launch, and those before it with which it overlaps.
+    earlier: Vec<EarlierGrid>,
 }
 
 impl Device {
@@ -188,7 +188,7 @@ impl Device {
             counted: None,
             silenced: vec![],
             overlaps: false,
-            earlier: None,
+            earlier: vec![],
         }
     }
 
@@ -232,16 +232,24 @@ impl Device {
         let mut executed = 0;
         for repeat in 0..launch.repeat {
             let (program, shape, shared, silenced) = (&program, &shape, &shared, silenced.as_slice());
-            let earlier = self.earlier.as_ref().filter(|_| launch.overlap);
+            if !launch.overlap {
+                self.earlier.clear();
+            }
             let (census, kept) = (census_ref, self.overlaps);
+            let earlier = self.earlier.as_slice();
             let grid = Grid { program, shape, shared, options, floats, census, earlier, kept, silenced };
             // Repeats look alike: the first is traced.
             let timeline = self.timeline.as_mut().filter(|_| repeat == 0);
             let (instructions, footprint, touches) = grid.run(&mut self.global, findings, timeline);
             executed += instructions;
             self.footprint = self.footprint.or(footprint);
-            let (touches, layout) = (Arc::new(touches), program.places());
-            self.earlier = Some(EarlierGrid { touches, shape: shape.clone(), layout });
+            if self.overlaps {
+                let starts = |one: &ptx::Instruction| one.op() == ptx::Op::Launch(ptx::forms::Launch::LaunchDependents);
+                let early = function.instructions().any(|(_, one)| starts(one));
+                let touches = if early { touches } else { touches.of_ended_blocks() };
+                let (touches, layout) = (Arc::new(touches), program.places());
+                self.earlier.push(EarlierGrid { touches, shape: shape.clone(), layout });
+            }
         }
         findings.settle_costs();
         self.counted = census.map(Census::into_sets);

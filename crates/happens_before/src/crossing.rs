@@ -7,10 +7,8 @@ use super::commons::Member;
 use super::lists::Hit;
 use super::mark::{Access, Item};
 use super::near_miss::NearMiss;
-use super::rows::Channel;
 use super::scope::Scope;
 use super::summary::Unit;
-use super::warp::Track;
 use super::{Detector, Site, Space};
 
 /// One side of a race between clusters.
@@ -134,15 +132,8 @@ impl Detector {
         self.crossings.all.push(Crossing { address, bytes, first, second, gap: hit.gap, told, count: 1 });
     }
 
-    /// Rows mean the same in all clusters, but for those of mbarriers.
     fn foreigner(&self, member: Member, item: &Item, lane: u8) -> Visitor {
-        let fixed = (member.row as usize) < self.rows.fixed();
-        let (warp, unit) = match fixed.then(|| self.rows.channel(member.row)) {
-            Some(Channel::Track(warp, Track::Copies)) => (warp, Unit::Copy),
-            Some(Channel::Track(warp, _)) => (warp, Unit::Store),
-            Some(Channel::Lanes(warp) | Channel::Products(warp)) => (warp, Unit::Thread),
-            Some(Channel::Mbarrier(_)) | None => (member.warp, Unit::Load),
-        };
+        let (warp, unit) = self.issuer_of(member, item.time, lane, Site(item.site));
         let strong = item.strong.map(|strong| strong.sharers.scope);
         Visitor { cluster: member.cluster.into(), warp, lane, site: Site(item.site), write: item.write, unit, strong }
     }

@@ -51,6 +51,11 @@ impl Touches {
         summary.reads.0.iter().for_each(|one| self.reads.fill(one));
     }
 
+    /// Of a grid that lets nobody start before its blocks have ended: only what it wrote may not have arrived.
+    pub fn of_ended_blocks(self) -> Touches {
+        Touches { reads: Layer::default(), ..self }
+    }
+
     /// The first byte at which an access conflicts with one of these, and who that was.
     fn conflict(&self, bytes: Range<u64>, write: bool, strong: bool) -> Option<(Touched, bool)> {
         let shared = |one: &Touched| !(strong && one.strong);
@@ -62,6 +67,7 @@ impl Touches {
 /// An access to bytes of a grid that may still run.
 #[derive(Clone, Copy)]
 pub struct TooEarly {
+    grid: usize,
     first: Touched,
     wrote: bool,
     lane: u8,
@@ -70,7 +76,8 @@ pub struct TooEarly {
 /// What one shadow compares with, and what it found. Nothing, where grids do not overlap.
 #[derive(Clone, Default)]
 pub struct Earlier {
-    touches: Option<Arc<Touches>>,
+    /// One for each grid that may still run.
+    touches: Vec<Arc<Touches>>,
     found: Vec<TooEarly>,
 }
 
@@ -78,7 +85,7 @@ impl Earlier {
     /// Whole granules or a word; each granule begins `step` lanes behind the one before.
     #[inline(always)]
     pub fn mark(&mut self, waited: bool, start: u64, bytes: u64, (mark, step): (&Mark, u32), write: bool) {
-        if self.touches.is_some() && !waited {
+        if !self.touches.is_empty() && !waited {
             let lane = |at: u64| {
                 let granule = mark.advance(((at - start) / 16) as u32 * step);
                 granule.pattern().lanes_at((at - start) as u8 % 16).trailing_zeros() as u8
@@ -90,30 +97,38 @@ impl Earlier {
     /// Bytes of one word.
     #[inline(always)]
     pub fn item(&mut self, waited: bool, word: u64, item: &Item) {
-        if self.touches.is_some() && !waited {
+        if !self.touches.is_empty() && !waited {
             let start = word * 4 + u64::from(item.bytes.trailing_zeros());
             let bytes = start..start + u64::from(item.bytes.count_ones());
-            self.look(bytes, (item.write, item.strong.is_some()), |_| item.mask.trailing_zeros() as u8);
+            self.look(bytes, (item.write, item.is_shared_by_all()), |_| item.mask.trailing_zeros() as u8);
         }
+    }
+
+    fn is_asked(&self) -> bool {
+        !self.touches.is_empty()
     }
 
     #[cold]
     fn look(&mut self, bytes: Range<u64>, (write, strong): (bool, bool), lane: impl Fn(u64) -> u8) {
-        let conflict = self.touches.as_ref().and_then(|touches| touches.conflict(bytes, write, strong));
-        self.found.extend(conflict.map(|(first, wrote)| TooEarly { first, wrote, lane: lane(first.start) }));
+        for (grid, touches) in self.touches.iter().enumerate() {
+            let conflict = touches.conflict(bytes.clone(), write, strong);
+            self.found.extend(conflict.map(|(first, wrote)| TooEarly { grid, first, wrote, lane: lane(first.start) }));
+        }
     }
 }
 
 impl Detector {
-    /// The grid may have started before the one that touched this was complete.
-    pub fn begin_behind(&mut self, touches: Arc<Touches>) {
-        self.shadows[Space::Global as usize].earlier.touches = Some(touches);
+    /// The grid may have started before those that touched this were complete.
+    pub fn begin_behind(&mut self, touches: Vec<Arc<Touches>>) {
+        self.shadows[Space::Global as usize].earlier.touches = touches;
     }
 
     /// `griddepcontrol.wait`: the grid before is complete, and what it wrote is visible.
     pub fn wait_for_grids(&mut self, at: Lanes) {
-        let (warp, mask) = self.warp(at);
-        warp.learn(mask, |view| view.grids = true);
+        if self.shadows[Space::Global as usize].earlier.is_asked() {
+            let (warp, mask) = self.warp(at);
+            warp.learn(mask, |view| view.grids = true);
+        }
     }
 
     /// Notes what an access of a warp touched too early.
@@ -126,7 +141,9 @@ impl Detector {
 
     #[cold]
     fn note_too_early(&mut self, warp: u32, access: &Access) {
-        for TooEarly { first, wrote, lane } in std::mem::take(&mut self.shadows[Space::Global as usize].earlier.found) {
+        for TooEarly { grid, first, wrote, lane } in
+            std::mem::take(&mut self.shadows[Space::Global as usize].earlier.found)
+        {
             let (address, site) = (first.start, Site(access.site));
             let (_, unit) = self.issuer(access.row, access.time, lane, site);
             let second =
@@ -141,21 +158,16 @@ impl Detector {
                 unit: first.unit,
                 strong: None,
             };
-            self.too_early.note(Crossing {
-                address,
-                bytes,
-                first,
-                second,
-                gap: Gap::Order,
-                told: Told::Apart,
-                count: 1,
-            });
+            let found = self.too_early.entry(grid).or_default();
+            found.note(Crossing { address, bytes, first, second, gap: Gap::Order, told: Told::Apart, count: 1 });
         }
     }
 
-    /// Accesses to what the grid before may still touch, in the order of discovery. First parties are of that grid.
-    pub fn take_too_early(&mut self) -> Vec<Crossing> {
-        self.too_early.take()
+    /// Accesses to what an earlier grid may still touch, with its number, in the order of discovery. First parties are of
+    /// that grid.
+    pub fn take_too_early(&mut self) -> Vec<(usize, Crossing)> {
+        let all = std::mem::take(&mut self.too_early);
+        all.into_iter().flat_map(|(grid, mut found)| found.take().into_iter().map(move |one| (grid, one))).collect()
     }
 }
 
@@ -184,10 +196,10 @@ mod tests {
 
     fn found(act: impl FnOnce(&mut Detector)) -> Vec<(u32, u32, u64, u8)> {
         let mut detector = Detector::new(&[u32::MAX; 2], 2);
-        detector.begin_behind(before());
+        detector.begin_behind(vec![before()]);
         act(&mut detector);
         assert!(detector.take_crossings().is_empty());
-        let told = |one: &Crossing| (one.first.site.0, one.second.site.0, one.address, one.second.lane);
+        let told = |(_, one): &(usize, Crossing)| (one.first.site.0, one.second.site.0, one.address, one.second.lane);
         detector.take_too_early().iter().map(told).collect()
     }
 

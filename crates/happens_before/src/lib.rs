@@ -23,8 +23,8 @@
 //!
 //! An exit is no release: the manual gives a barrier's guarantee to the threads that execute it. What a lane did
 //! before it exited, and did not release, is unordered with the rest of the cluster. A collective asks its live lanes.
-//! A grid follows those before it, unless it may overlap with the last of them: then `griddepcontrol.wait` is what orders the
-//! two ([`earlier`]).
+//! A grid follows those before it, unless it may overlap with them: then `griddepcontrol.wait` is what orders it
+//! ([`earlier`]).
 //!
 //! Atomics, `red`, volatile, relaxed, acquiring and releasing accesses are strong: they do not race among themselves on
 //! the same location with the same size, if their scopes include each other. What they order, [`words`] says. Whoever
@@ -187,8 +187,8 @@ pub struct Detector {
     near_misses: NearMisses,
     /// Races with other clusters.
     crossings: Crossings,
-    /// Races with the grid before.
-    too_early: Crossings,
+    /// Races with earlier grids, by their number.
+    too_early: BTreeMap<usize, Crossings>,
     lifetimes: Lifetimes,
     /// A proxy fence was missing since somebody asked.
     missed_fence: bool,
@@ -227,7 +227,7 @@ impl Detector {
             words: Default::default(),
             near_misses: NearMisses::default(),
             crossings: Crossings::default(),
-            too_early: Crossings::default(),
+            too_early: BTreeMap::new(),
             lifetimes: Lifetimes::default(),
             missed_fence: false,
             idle: false,

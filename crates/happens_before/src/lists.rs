@@ -3,6 +3,7 @@
 use super::actor::{Actor, Gap};
 use super::mark::{Chain, Item};
 use super::pool::{Pool, make_room, push};
+use std::collections::BTreeMap;
 
 /// A word that has been raced for so often is quiet until a write that follows the last access: copies of whole tiles
 /// that nobody waits for would else be compared each with all before it, word by word, for the same findings.
@@ -108,20 +109,24 @@ fn add(items: &mut Vec<Item>, actor: &Actor, address: u64, mut new: Item, hits: 
         }
     }
     // Items keep their order, which is that of the atomics in a chain.
-    let mut index = 0;
-    while index < items.len() {
+    let (followed, mut observers) = (Followed::by(items, actor, &new), Observers::default());
+    let mut inserted = 0;
+    for place in 0..items.len() {
+        let index = place + inserted;
+        let needed = observers.add(&items[index], place);
+        let reached = followed.reaches(&items[index], place);
         if overlap(&items[index])
-            && let Some(rest) = forget(items, index, actor, &new)
+            && let Some(rest) = forget(&mut items[index], actor, &new, needed, reached)
         {
             make_room(items, 1);
             items.insert(index, rest);
-            index += 1;
+            inserted += 1;
         }
-        index += 1;
     }
     items.retain(|item| item.bytes != 0 && item.mask != 0);
+    // A write that came later stands later.
     let last = items.len().saturating_sub(1);
-    let candidates = if new.is_atomic() { last } else { 0 };
+    let candidates = if new.write { last } else { 0 };
     match items[candidates..].iter_mut().find(|item| item.merges_with(&new)) {
         Some(item) => item.mask |= new.mask,
         None => push(items, new),
@@ -144,12 +149,58 @@ fn observers<'a>(items: &'a [Item], index: usize, new: &'a Item) -> impl Iterato
     later.iter().filter(move |later| item.is_atomic() && reads(later))
 }
 
-/// Is it the first of its lanes to have read what one before it left, of those that still count?
-fn is_first_observer(items: &[Item], index: usize) -> bool {
-    let item = &items[index];
-    let before = items[..index].iter().rev().filter(|one| item.continues(one));
-    let others = before.take_while(|one| (one.name, one.mask) != (item.name, item.mask));
-    item.is_atomic() && others.into_iter().any(|one| !one.chain.is_superseded())
+/// How far in each chain those who access now follow somebody: whoever follows an atomic follows those before it.
+#[derive(Default)]
+struct Followed(BTreeMap<u8, usize>);
+
+impl Followed {
+    fn by(items: &[Item], actor: &Actor, new: &Item) -> Followed {
+        // Lanes that agree stand for each other only where all of them follow.
+        if actor.agrees() || !items.iter().any(Item::is_atomic) {
+            return Followed::default();
+        }
+        let mut chains = BTreeMap::new();
+        let atomics =
+            items.iter().enumerate().rev().filter(|(_, item)| item.is_atomic() && item.bytes & new.bytes != 0);
+        for (index, item) in atomics {
+            let number = item.chain.number();
+            if !chains.contains_key(&number) && actor.askers(new.mask).any(|lane| actor.nearest(item, lane).is_none()) {
+                chains.insert(number, index);
+            }
+        }
+        Followed(chains)
+    }
+
+    fn reaches(&self, item: &Item, index: usize) -> bool {
+        item.is_atomic() && self.0.get(&item.chain.number()).is_some_and(|last| *last > index)
+    }
+}
+
+/// Who has read what the atomics so far left, first.
+#[derive(Default)]
+struct Observers {
+    /// By chain: the last one that counts for itself.
+    last: BTreeMap<u8, usize>,
+    /// By chain and row: which lanes, and where.
+    seen: BTreeMap<(u8, u32), Vec<(u32, usize)>>,
+}
+
+impl Observers {
+    /// The next item: is it the first of its lanes to have read what one before it left, of those that still count?
+    fn add(&mut self, item: &Item, index: usize) -> bool {
+        let chain = item.chain.number();
+        if chain == 0 || item.mask == 0 {
+            return false;
+        }
+        let seen = self.seen.entry((chain, item.name)).or_default();
+        let before = seen.iter().rev().find(|(mask, _)| item.mask & !mask == 0).map(|(_, place)| *place);
+        seen.push((item.mask, index));
+        let needed = self.last.get(&chain).is_some_and(|last| before.is_none_or(|before| *last > before));
+        if !item.chain.is_superseded() {
+            self.last.insert(chain, index);
+        }
+        needed
+    }
 }
 
 /// Only the last access counts, until a write follows it; true if this one does.
@@ -185,11 +236,12 @@ fn clash(items: &[Item], index: usize, actor: &Actor, new: &Item) -> Option<(u8,
 
 /// Drops of an earlier access what the new one stands for: whoever races with that races with the new one too.
 /// A strong write does not stand for a weak one, which races with strong accesses that the strong write does not.
-/// Returns what is left of the bytes that both touched, if those and the others no longer have the same lanes.
-fn forget(items: &mut [Item], index: usize, actor: &Actor, new: &Item) -> Option<Item> {
-    let item = items[index];
+/// `needed`: it has read what those before it left, first of its lanes; `followed`: whoever accesses now follows one that has
+/// read what it left. Returns what is left of the bytes that both touched, if those and the others no longer have the same
+/// lanes.
+fn forget(item: &mut Item, actor: &Actor, new: &Item, needed: bool, followed: bool) -> Option<Item> {
     if item.chain.is_superseded() {
-        items[index].mask = if is_first_observer(items, index) { item.mask } else { 0 };
+        item.mask = if needed { item.mask } else { 0 };
         return None;
     }
     let same_class = (item.strong, item.asynchronous) == (new.strong, new.asynchronous) && actor.is_at_home(item.name);
@@ -197,13 +249,9 @@ fn forget(items: &mut [Item], index: usize, actor: &Actor, new: &Item) -> Option
     if !stands_for {
         return None;
     }
-    let stood_for = if new.outlasts(&item) && !actor.agrees() { new.mask } else { 0 };
-    let reaches = |later: &Item| actor.askers(new.mask).any(|lane| actor.nearest(later, lane).is_none());
-    let observed = !actor.agrees() && observers(items, index, new).any(reaches);
-    let left = if observed { 0 } else { actor.unfollowed(&item, new.mask) & !stood_for };
-    let is_needed = new.strong.is_some() && is_first_observer(items, index);
-    let item = &mut items[index];
-    if is_needed {
+    let stood_for = if new.outlasts(item) && !actor.agrees() { new.mask } else { 0 };
+    let left = if followed { 0 } else { actor.unfollowed(item, new.mask) & !stood_for };
+    if needed && (new.strong.is_some() || actor.agrees()) {
         if left == 0 && item.bytes & !new.bytes == 0 {
             item.chain = item.chain.superseded();
         }
@@ -219,4 +267,30 @@ fn forget(items: &mut [Item], index: usize, actor: &Actor, new: &Item) -> Option
     let rest = Item { mask: left, bytes: item.bytes & new.bytes, ..*item };
     item.bytes &= !new.bytes;
     Some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Detector, Kind, Lanes, Places, Scope, Semantics, Site, Space};
+
+    /// A loop comes to one statement twice without a release in between, and others come to the word meanwhile.
+    #[test]
+    fn the_last_write_stands_last() {
+        let mut detector = Detector::new(&[u32::MAX; 3], 3);
+        let lane = |warp, lane: u32| Lanes { warp, mask: 1 << lane };
+        let strong = (Semantics::relaxed(Scope::Gpu), Places::Same(0));
+        let mut touch =
+            |at, site, kind| detector.ordered_access(at, site, (kind, strong.0), Space::Shared, strong.1, 4);
+        touch(lane(0, 0), Site(10), Kind::StrongWrite);
+        touch(lane(1, 0), Site(20), Kind::Atomic);
+        touch(lane(0, 1), Site(10), Kind::StrongWrite);
+        let (one, other) = (Lanes { warp: 0, mask: u32::MAX }, Lanes { warp: 2, mask: u32::MAX });
+        [one, other].iter().for_each(|at| detector.barrier_arrive(*at, Site(30), 1));
+        detector.barrier_complete(1, &[one, other]);
+        detector.ordered_access(lane(2, 0), Site(40), (Kind::Atomic, strong.0), Space::Shared, strong.1, 4);
+        detector.access(lane(2, 0), Site(50), Kind::Write, Space::Shared, Places::Same(0), 4);
+        let sites: Vec<_> =
+            detector.take_faults().iter().map(|fault| (fault.first.site.0, fault.second.site.0)).collect();
+        assert_eq!(sites, [(20, 50)], "what the second atomic read is not what the first one left");
+    }
 }

@@ -259,7 +259,7 @@ impl Chain {
         self.0 & !Chain::SUPERSEDED
     }
 
-    /// A later atomic stands for it, and it is kept for those before it.
+    /// A later access stands for it, and it is kept for those before it.
     pub fn superseded(self) -> Chain {
         Chain(self.0 | Chain::SUPERSEDED)
     }
@@ -282,6 +282,11 @@ impl Item {
             && self.asynchronous == other.asynchronous
             && includes(here, there)
             && includes(there, here)
+    }
+
+    /// A strong access of threads with which those of all other clusters may share the location.
+    pub fn is_shared_by_all(&self) -> bool {
+        !self.asynchronous && self.strong.is_some_and(|strong| strong.sharers.scope == Scope::Gpu)
     }
 
     pub fn is_atomic(&self) -> bool {

@@ -1,6 +1,7 @@
 //! What a cluster did to global memory, in the end: for every byte one who wrote it and one who read it.
 
 use super::clock::Row;
+use super::commons::Member;
 use super::mark::{Item, Mark};
 use super::rows::Channel;
 use super::shadow::Remembered;
@@ -120,7 +121,7 @@ impl Detector {
         }
         let (lane, each) = mark.pattern().first_lane();
         let (member, site) = (self.names.member(mark.name()), Site(mark.site));
-        let (warp, unit) = self.issuer(member.row, mark.time, lane, site);
+        let (warp, unit) = self.issuer_of(member, mark.time, lane, site);
         let (bytes, cluster) = (bytes as u32, member.cluster);
         let each = each.min(bytes);
         into.push(Touched { start, bytes, each, skipped: 0, site, cluster, warp, lane, unit, strong: false });
@@ -129,14 +130,21 @@ impl Detector {
     fn add_items(&self, into: &mut Stretches, word: u64, items: &[Item], write: bool) {
         for byte in 0..4 {
             let touches = |item: &&Item| item.write == write && item.bytes >> byte & 1 == 1;
-            if let Some(item) = items.iter().find(touches) {
+            // One that conflicts with atomics, too, stands for those that do not.
+            if let Some(item) = items.iter().filter(touches).min_by_key(|item| item.is_shared_by_all()) {
                 let lane = item.mask.trailing_zeros() as u8;
                 let (member, start, site) = (self.names.member(item.name), word + byte, Site(item.site));
-                let (warp, unit) = self.issuer(member.row, item.time, lane, site);
-                let (cluster, strong) = (member.cluster, item.strong.is_some());
+                let (warp, unit) = self.issuer_of(member, item.time, lane, site);
+                let (cluster, strong) = (member.cluster, item.is_shared_by_all());
                 into.push(Touched { start, bytes: 1, each: 1, skipped: 0, site, cluster, warp, lane, unit, strong });
             }
         }
+    }
+
+    /// The same of any cluster: rows mean the same in all of them, but for those of mbarriers.
+    pub(super) fn issuer_of(&self, member: Member, time: u32, lane: u8, site: Site) -> (u32, Unit) {
+        let known = member.cluster == self.number || (member.row as usize) < self.rows.fixed();
+        if known { self.issuer(member.row, time, lane, site) } else { (member.warp, Unit::Load) }
     }
 
     /// The warp that a row belongs to, and the unit.

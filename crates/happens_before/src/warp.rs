@@ -50,7 +50,7 @@ pub enum Meeting {
     },
 }
 
-/// One release by lanes of the warp. Releases tick the warp's time, so their times are consecutive.
+/// One release by lanes of the warp. Releases tick the warp's time, so their times rise.
 #[derive(Clone, Copy)]
 pub struct Released {
     pub time: u32,

@@ -1,4 +1,4 @@
-//! Races with the grid before, where the recipe lets the two overlap. They belong to `race-global`.
+//! Races with earlier grids, where the recipe lets the two overlap. They belong to `race-global`.
 
 use super::race_global::{self, Scene};
 use crate::finding::{Place, Report};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub struct EarlierGrid {
     pub touches: Arc<Touches>,
     pub shape: LaunchShape,
-    /// Where its steps stand: the function and the statement of each function's first.
+    /// The first step of each of its functions, and which functions they are.
     pub layout: Vec<(u32, usize)>,
 }
 
@@ -27,14 +27,14 @@ pub fn report(scene: &Scene, earlier: &EarlierGrid, crossing: &Crossing) -> Repo
     let (block, verb, place) =
         (scene.block(&crossing.second), race_global::verb(&crossing.second), scene.place(crossing));
     let still = if crossing.first.write { "write" } else { "read" };
-    let message = format!("block {block} {verb} {place}, which the grid before may still {still}");
+    let message = format!("block {block} {verb} {place}, which an earlier grid may still {still}");
     let mut first = before.actor(crossing, &crossing.first, 1);
     first.place = earlier.place(crossing.first.site.0);
-    first.label = first.label.replace(" in block", " of the grid before, in block");
+    first.label = first.label.replace(" in block", " of an earlier grid, in block");
     let second = scene.actor(crossing, &crossing.second, 2);
     Report::new(&race_global::CHECK, message, second)
         .first(first)
         .count(crossing.count)
         .missing("`griddepcontrol.wait` before (2)")
-        .help("emit `griddepcontrol.wait` before the first access to what the grid before reads or writes")
+        .help("emit `griddepcontrol.wait` before the first access to what earlier grids read or write")
 }

@@ -80,7 +80,8 @@ fn wait_line(cluster: &Cluster, fault: &Fault) -> Option<u32> {
     }
 }
 
-/// What should have told the second party of the first access. What stands before a colon does not depend on the schedule.
+/// What should have told the second party of the first access. What stands before a
+/// colon depends on the schedule only where flags are involved.
 fn missing(cluster: &Cluster, fault: &Fault) -> String {
     if let Some((copy, other)) = order::unseen_copy(fault) {
         return match copy.agent {
@@ -173,7 +174,7 @@ fn loose(cluster: &Cluster, fault: &Fault, release: u32, what: &str) -> String {
     let text = cluster.findings.text(release);
     if text.contains(".relaxed") {
         format!("a release: {what} is relaxed, and publishes nothing of what {first} did")
-    } else if text.contains(".cta") && in_two_blocks(cluster, fault) {
+    } else if in_two_blocks(cluster, fault) && ![".cluster", ".gpu", ".sys"].iter().any(|one| text.contains(one)) {
         format!("a wider scope: {what} does not reach other blocks")
     } else {
         format!("an acquire: {second} hears of {what} through an access that is relaxed, or whose scope is too narrow")

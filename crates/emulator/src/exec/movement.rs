@@ -391,7 +391,9 @@ fn store(
 ) {
     let addresses = cluster.addresses(at.warp, address);
     let values: Vec<Values> = sources.iter().map(|source| cluster.read(at.warp, *source)).collect();
-    let equal = access.kind == Kind::Write && agree(at.mask, &addresses, &values);
+    let shared = !matches!(access.space, Some(Space::Local | Space::Parameter));
+    let watched = cluster.checks && shared && access.kind == Kind::Write;
+    let equal = watched && agree(at.mask, &addresses, &values, element.ty.bits());
     let kind = if equal { Kind::EqualWrite } else { access.kind };
     let accessed = cluster.ordered_access(at, &Access { kind, ..*access }, semantics, &addresses);
     let bytes = element.ty.bytes() as usize;
@@ -403,8 +405,9 @@ fn store(
 }
 
 /// Do several lanes write to one address, and all that do write the same values?
-fn agree(mask: u32, addresses: &Values, values: &[Values]) -> bool {
+fn agree(mask: u32, addresses: &Values, values: &[Values], bits: u32) -> bool {
     let pairs = lanes(mask).flat_map(|one| lanes(mask).filter(move |two| one < *two).map(move |two| (one, two)));
     let mut same = pairs.filter(|(one, two)| addresses[*one] == addresses[*two]).peekable();
-    same.peek().is_some() && same.all(|(one, two)| values.iter().all(|values| values[one] == values[two]))
+    same.peek().is_some()
+        && same.all(|(one, two)| values.iter().all(|values| truncate(values[one] ^ values[two], bits) == 0))
 }

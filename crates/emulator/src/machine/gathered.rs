@@ -10,8 +10,8 @@ use happens_before::{Crossing, Footprint, Ledger, Summary, Touches};
 pub struct Left {
     /// What it did to global memory.
     pub touched: Summary,
-    /// What it did to memory that the grid before may still use.
-    pub too_early: Vec<Crossing>,
+    /// What it did to memory that an earlier grid, with this number, may still use.
+    pub too_early: Vec<(usize, Crossing)>,
     /// Its races with those that ran before, and what it read with `.nc` of what it wrote.
     pub crossings: Vec<Crossing>,
     pub suspects: Vec<Suspect>,
@@ -24,7 +24,7 @@ pub struct Left {
 pub struct Gathered {
     ledger: Ledger,
     crossings: Vec<Crossing>,
-    too_early: Vec<Crossing>,
+    too_early: Vec<(usize, Crossing)>,
     suspects: Vec<Suspect>,
     footprint: Footprint,
 }
@@ -60,14 +60,13 @@ impl Gathered {
         self.footprint
     }
 
-    /// Races between clusters and with the grid before, and reads of unwritten bytes that are none. Returns what clusters that
+    /// Races between clusters and with earlier grids, and reads of unwritten bytes that are none. Returns what clusters that
     /// ran apart did to global memory.
-    pub fn report(self, scene: &Scene, earlier: Option<&EarlierGrid>, findings: &mut Findings) -> Touches {
+    pub fn report(self, scene: &Scene, earlier: &[EarlierGrid], findings: &mut Findings) -> Touches {
         let (between, touches) = self.ledger.into_parts();
         let crossings: Vec<Crossing> = between.into_iter().chain(self.crossings).collect();
-        for crossing in &self.too_early {
-            let report = earlier.map(|earlier| earlier_grid::report(scene, earlier, crossing));
-            report.into_iter().for_each(|report| findings.add(report));
+        for (grid, crossing) in &self.too_early {
+            findings.add(earlier_grid::report(scene, &earlier[*grid], crossing));
         }
         for crossing in &crossings {
             let report = race_global::report(scene, findings, crossing);

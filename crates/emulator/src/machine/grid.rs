@@ -58,8 +58,8 @@ pub struct Grid<'a> {
     pub floats: Option<&'a [Option<Floats>]>,
     /// Counts what instructions are fed, if somebody wants to know.
     pub census: Option<&'a Census>,
-    /// The grid before, if this one may start before that is complete.
-    pub earlier: Option<&'a EarlierGrid>,
+    /// Grids that need not be complete when this one starts.
+    pub earlier: &'a [EarlierGrid],
     /// Is somebody going to ask who touched global memory?
     pub kept: bool,
     /// Steps that synchronise as ever, but of which the race detector hears nothing, in their order.
@@ -244,7 +244,7 @@ impl Grid<'_> {
         if audits {
             detector.keep_record();
         }
-        self.earlier.iter().for_each(|earlier| detector.begin_behind(earlier.touches.clone()));
+        detector.begin_behind(self.earlier.iter().map(|earlier| earlier.touches.clone()).collect());
         Cluster {
             shape: self.shape,
             number,

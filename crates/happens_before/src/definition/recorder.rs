@@ -101,11 +101,11 @@ impl Recorder {
         self.detector.take_crossings()
     }
 
-    pub fn take_too_early(&mut self) -> Vec<Crossing> {
+    pub fn take_too_early(&mut self) -> Vec<(usize, Crossing)> {
         self.detector.take_too_early()
     }
 
-    pub fn begin_behind(&mut self, touches: Arc<Touches>) {
+    pub fn begin_behind(&mut self, touches: Vec<Arc<Touches>>) {
         self.detector.begin_behind(touches);
     }
 

@@ -307,6 +307,10 @@ fn whoever_follows_an_atomic_follows_those_whose_results_it_has_read() {
     assert_eq!(plain(synchronised, 3), [], "whoever follows the third");
     let between = count(cta(3), 0).access(at(1, 1), Kind::StrongWrite, rows(512, 0), 4);
     assert_eq!(plain(count(between, 2), 2), [Class::RaceShared], "a store has hidden what the first left");
+    let all = |p: Program| p.access(at(1, ALL), Kind::EqualWrite, rows(512, 0), 4).classes();
+    let told = count(count(cta(2), 0), 1).then(Event::WarpSync(at(1, ALL)));
+    assert_eq!(all(told), [], "all lanes set the counter back");
+    assert_eq!(all(count(count(cta(2), 0), 1)), [Class::RaceWarp, Class::RaceShared], "those that were not told");
 }
 
 #[test]
