@@ -66,6 +66,16 @@ fn rows_without_keys_are_zeros() {
 }
 
 #[test]
+fn wide_heads_are_right_too() {
+    for (queries, keys) in [(49, 97), (1, 65)] {
+        for (mask, dtype) in [(MaskKind::None, DType::Bf16), (MaskKind::CausalBottomRight, DType::F16)] {
+            let builder = Problem::builder().batch(1).heads(2).kv_heads(1).queries(queries).keys(keys).head_dim(128);
+            check(&builder.mask(mask).dtype(dtype).build().unwrap());
+        }
+    }
+}
+
+#[test]
 fn other_layouts_and_dtypes_are_right_too() {
     for (layout, dtype) in [(Layout::Bshd, DType::F16), (Layout::Bhsd, DType::Bf16)] {
         let builder = Problem::builder().batch(2).heads(4).kv_heads(2).queries(65).keys(100);

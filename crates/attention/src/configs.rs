@@ -13,12 +13,15 @@ pub struct Config {
 }
 
 #[rustfmt::skip] // One row per line.
-pub const CONFIGS: [Config; 1] = [
+pub const CONFIGS: [Config; 4] = [
     Config { id: 1, rows: 32, keys: 64, warps: 4, stages: 2 },
+    Config { id: 2, rows: 32, keys: 32, warps: 4, stages: 2 },
+    Config { id: 4, rows: 32, keys: 64, warps: 4, stages: 1 },
+    Config { id: 5, rows: 16, keys: 64, warps: 4, stages: 2 },
 ];
 
 /// Head dimensions that each configuration is built for.
-pub const HEAD_DIMS: [u32; 1] = [64];
+pub const HEAD_DIMS: [u32; 2] = [64, 128];
 
 /// What a block may take on an L4 (sm_89). CUDA C++ Programming Guide, "Compute Capabilities".
 const MAX_SHARED_BYTES: u32 = 99 * 1024;
@@ -48,6 +51,13 @@ impl Config {
         let tiles = (self.rows + 2 * self.stages * self.keys) * head_dim * 2;
         let handed_over = (self.key_groups() - 1) * self.row_groups() * (16 * head_dim + 32 * 4) * 4;
         tiles + handed_over
+    }
+
+    /// How many blocks are to fit on a processor of an L4: as many as have room for their shared memory, up to four. Beyond
+    /// that the assembler would save registers and spill.
+    pub const fn blocks_per_processor(&self, head_dim: u32) -> u32 {
+        let blocks = MAX_SHARED_BYTES / self.shared_bytes(head_dim);
+        if blocks < 4 { blocks } else { 4 }
     }
 
     const fn fits(&self, head_dim: u32) -> bool {

@@ -146,7 +146,7 @@ fn problems_that_a_configuration_does_not_compute_are_refused() {
     let builder = || Problem::builder().batch(1).heads(1).queries(1);
     assert_eq!(
         refused(builder().head_dim(80).build().unwrap()),
-        "config 1 does not compute f16 B1 H1 S1 D80 full: head dimensions 80 and 80, expected both one of [64]"
+        "config 1 does not compute f16 B1 H1 S1 D80 full: head dimensions 80 and 80, expected both one of [64, 128]"
     );
     assert!(
         refused(builder().keys(1 << 31).build().unwrap()).ends_with("2147483648 keys, expected at most 2147483647")

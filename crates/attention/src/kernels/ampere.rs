@@ -14,7 +14,8 @@ pub const ENTRY: &str = "attention_forward";
 
 /// The kernel of one configuration, for matrices of `E` with `head_dim` columns.
 pub fn forward<E: Element>(config: &Config, head_dim: u32, mask: &dyn Mask) -> Result<Built, BuildError> {
-    let options = Options { target: ptx::Target::SM_80, threads: config.threads(), blocks_per_processor: None };
+    let blocks_per_processor = Some(config.blocks_per_processor(head_dim));
+    let options = Options { target: ptx::Target::SM_80, threads: config.threads(), blocks_per_processor };
     tile::build(ENTRY, options, || body::<E>(config, head_dim, mask))
 }
 
