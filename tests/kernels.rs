@@ -9,7 +9,8 @@ use emulator::{DEFAULT_SEEDS, Sanitized, sanitize};
 use launch::backend::Options;
 use launch::{Kernel, Memory};
 
-const MASKS: [MaskKind; 3] = [MaskKind::None, MaskKind::CausalBottomRight, MaskKind::CausalTopLeft];
+const MASKS: [MaskKind; 4] =
+    [MaskKind::None, MaskKind::CausalBottomRight, MaskKind::CausalTopLeft, MaskKind::Window { left: 40, right: 3 }];
 
 fn run(kernel: &Kernel) -> Sanitized {
     let seeds: Vec<u64> = (0..DEFAULT_SEEDS).collect();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// A kernel of ours.
 #[derive(Args)]
 pub struct BuiltIn {
-    /// What to compute, such as `B2 H8 S512 D64 causal` or `f16 B2 H8/2 Sq97 Sk161 D64`
+    /// What to compute, such as `B2 H8 S512 D64 causal` or `f16 B2 H8/2 Sq97 Sk161 D128 window64/0`
     #[arg(long, value_name = "PROBLEM")]
     pub problem: Option<Problem>,
 

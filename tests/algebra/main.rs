@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 /// Bytes as late as they may; at once, the last warp first; everything at random.
 const SEEDS: [u64; 3] = [0, 3, 4];
 
-const MASKS: [MaskKind; 3] = [MaskKind::None, MaskKind::CausalBottomRight, MaskKind::CausalTopLeft];
+const MASKS: [MaskKind; 4] =
+    [MaskKind::None, MaskKind::CausalBottomRight, MaskKind::CausalTopLeft, MaskKind::Window { left: 20, right: 2 }];
 
 /// A kernel and what it should compute.
 struct Case {

@@ -31,6 +31,9 @@ pub enum MaskKind {
     CausalBottomRight,
     /// The first query sees the first key, and each later one a key more (as torch has it).
     CausalTopLeft,
+    /// Each query sees the key at its own place, so many before it and so many behind it; the last query stands at the last
+    /// key (as FlashAttention has it).
+    Window { left: u32, right: u32 },
 }
 
 impl Visibility for MaskKind {
@@ -41,6 +44,10 @@ impl Visibility for MaskKind {
             MaskKind::None => true,
             MaskKind::CausalBottomRight => key + queries <= query + keys,
             MaskKind::CausalTopLeft => key <= query,
+            MaskKind::Window { left, right } => {
+                let place = query + keys;
+                place <= key + queries + u64::from(*left) && key + queries <= place + u64::from(*right)
+            }
         }
     }
 }
@@ -65,6 +72,14 @@ mod tests {
     fn top_left_begins_in_the_first_corner() {
         assert_eq!(picture(MaskKind::CausalTopLeft, 2, 4), ["x...", "xx.."]);
         assert_eq!(picture(MaskKind::CausalTopLeft, 4, 2), ["x.", "xx", "xx", "xx"]);
+    }
+
+    #[test]
+    fn a_window_follows_the_diagonal_of_the_last_corner() {
+        let window = MaskKind::Window { left: 1, right: 0 };
+        assert_eq!(picture(window, 3, 4), ["xx..", ".xx.", "..xx"]);
+        assert_eq!(picture(window, 4, 2), ["..", "..", "x.", "xx"]);
+        assert_eq!(picture(MaskKind::Window { left: 0, right: 1 }, 3, 2), ["x.", "xx", ".x"]);
     }
 
     #[test]

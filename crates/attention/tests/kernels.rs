@@ -7,7 +7,8 @@ use attention::{Error, Problem, kernels};
 use launch::resolved::ArgumentValue::Scalar;
 use launch::{Element, Kernel, Limits};
 
-const MASKS: [MaskKind; 3] = [MaskKind::None, MaskKind::CausalBottomRight, MaskKind::CausalTopLeft];
+const MASKS: [MaskKind; 4] =
+    [MaskKind::None, MaskKind::CausalBottomRight, MaskKind::CausalTopLeft, MaskKind::Window { left: 100, right: 0 }];
 
 /// Each configuration with each mask, dtype and head dimension.
 fn all() -> Vec<(&'static Config, Problem)> {

@@ -194,7 +194,10 @@ fn the_number_of_threads_changes_nothing() {
 
 fn problems(least_keys: u32) -> impl Strategy<Value = Problem> {
     let dtype = prop_oneof![Just(DType::F16), Just(DType::Bf16)];
-    let mask = prop_oneof![Just(MaskKind::None), Just(MaskKind::CausalBottomRight), Just(MaskKind::CausalTopLeft)];
+    let window = (0u32..60, 0u32..60).prop_map(|(left, right)| MaskKind::Window { left, right });
+    let named = [MaskKind::None, MaskKind::CausalBottomRight, MaskKind::CausalTopLeft].map(Just);
+    let [none, bottom_right, top_left] = named;
+    let mask = prop_oneof![none, bottom_right, top_left, window];
     let dims = (2u32..=16, 2u32..=16).prop_map(|(head, value)| (head * 8, value * 8));
     (1u32..=2, 1u32..=2, 1u32..=2, 1u32..=150, least_keys..=200, dims, dtype, mask).prop_map(
         |(batch, kv_heads, group, queries, keys, (head_dim, value_dim), dtype, mask)| {

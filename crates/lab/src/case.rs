@@ -10,7 +10,7 @@ use launch::buffer::{Float, Init};
 use launch::contract::{self, AttentionContract};
 use launch::recipe::{ArgumentValue, Number};
 use launch::resolved::{self, Resolved};
-use launch::{Element, Kernel, Limits, Memory, Recipe};
+use launch::{Element, Expr, Kernel, Limits, Memory, Recipe};
 
 use crate::Error;
 use crate::figures::Subject;
@@ -184,7 +184,12 @@ fn mask(mask: &contract::Mask) -> Result<MaskKind, String> {
         contract::Mask::None => Ok(MaskKind::None),
         contract::Mask::CausalTopLeft => Ok(MaskKind::CausalTopLeft),
         contract::Mask::CausalBottomRight => Ok(MaskKind::CausalBottomRight),
-        other => Err(format!("mask `{other}` has no oracle: expected none, causal-top-left or causal-bottom-right")),
+        contract::Mask::Window(left, right) => {
+            let number = |side: &Expr| side.literal().and_then(|value| u32::try_from(value).ok());
+            let both = number(left).zip(number(right));
+            let window = both.map(|(left, right)| MaskKind::Window { left, right });
+            window.ok_or_else(|| format!("mask `{mask}` is not judged: expected two numbers"))
+        }
     }
 }
 

@@ -9,6 +9,7 @@ pub use recipe::kernel;
 
 use crate::configs::{Config, HEAD_DIMS};
 use crate::problem::DType;
+use crate::visibility::MaskKind;
 use crate::{Error, Problem};
 use parts::masks::Mask;
 use tile::Built;
@@ -21,7 +22,7 @@ const MAX_GRID: u32 = 65535;
 
 /// The module of one configuration, with the mask that the problem names.
 pub fn build(problem: &Problem, config: &Config) -> Result<Built, Error> {
-    build_with_mask(problem, config, problem.mask().mask())
+    build_with_mask(problem, config, &*problem.mask().mask())
 }
 
 /// With a mask of the caller's own, instead of the one that the problem names.
@@ -51,6 +52,15 @@ fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
     ] {
         if found > limit {
             return refuse(format!("{found} {what}"), format!("at most {limit}"));
+        }
+    }
+    if let MaskKind::Window { left, right } = problem.mask() {
+        let sum = [problem.queries(), problem.keys(), left.max(right), config.rows].map(u64::from).iter().sum::<u64>();
+        if sum > u64::from(u32::MAX) {
+            return refuse(
+                format!("a window of {left} and {right} keys"),
+                "one that is shorter than the lengths".into(),
+            );
         }
     }
     Ok(())

@@ -18,7 +18,7 @@ pub fn kernel(problem: &Problem, config: &Config) -> Result<Kernel, Error> {
     let failed = |message: String| Error::Generation { id: config.id, message };
     let built = build(problem, config)?;
     let recipe = recipe(problem, config, built.shared_bytes).map_err(|fault| failed(fault.to_string()))?;
-    let name = format!("attention_config{}_{}", config.id, problem.mask().to_string().replace('-', "_"));
+    let name = format!("attention_config{}_{}", config.id, problem.mask().to_string().replace(['-', '/'], "_"));
     Kernel::generated(name, &built.module, recipe).map_err(|error| failed(error.to_string()))
 }
 
@@ -113,6 +113,7 @@ fn contract(problem: &Problem) -> Result<AttentionContract, launch::Fault> {
             MaskKind::None => contract::Mask::None,
             MaskKind::CausalBottomRight => contract::Mask::CausalBottomRight,
             MaskKind::CausalTopLeft => contract::Mask::CausalTopLeft,
+            MaskKind::Window { left, right } => contract::Mask::Window(left.into(), right.into()),
         },
         lengths: contract::Lengths {
             q: Expr::parse("sq")?,

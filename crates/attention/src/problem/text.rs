@@ -27,11 +27,12 @@ impl fmt::Display for Layout {
 
 impl fmt::Display for MaskKind {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(match self {
-            MaskKind::None => "full",
-            MaskKind::CausalBottomRight => "causal",
-            MaskKind::CausalTopLeft => "causal-top-left",
-        })
+        match self {
+            MaskKind::None => f.write_str("full"),
+            MaskKind::CausalBottomRight => f.write_str("causal"),
+            MaskKind::CausalTopLeft => f.write_str("causal-top-left"),
+            MaskKind::Window { left, right } => write!(f, "window{left}/{right}"),
+        }
     }
 }
 
@@ -112,6 +113,10 @@ fn read_number(builder: ProblemBuilder, word: &str) -> Read {
         "Sq" => (builder.queries(one()?), &["queries"]),
         "Sk" => (builder.keys(one()?), &["keys"]),
         "scale" => (builder.scale(number.parse().ok()?), &["scale"]),
+        "window" => {
+            let (left, right): (u32, Option<u32>) = pair()?;
+            (builder.mask(MaskKind::Window { left, right: right.unwrap_or(0) }), &["mask"])
+        }
         "H" => {
             let (heads, kv_heads) = pair()?;
             (ProblemBuilder { kv_heads, ..builder }.heads(heads), &["heads"])
@@ -133,6 +138,7 @@ mod tests {
         for line in [
             "f16 B2 H2 Sq97 Sk161 D64 causal",
             "f16 B2 H2 S128 D64 full",
+            "f16 B2 H2 Sq3 Sk9 D64 window64/7",
             "bf16 B1 H8/2 Sq1 Sk0 D192/128 causal-top-left scale0.5 bshd",
         ] {
             assert_eq!(line.parse::<Problem>().unwrap().to_string(), line);
@@ -141,6 +147,7 @@ mod tests {
 
     #[test]
     fn words_come_in_any_order_and_may_be_missing() {
+        assert_eq!("window64".parse::<Problem>().unwrap().mask(), MaskKind::Window { left: 64, right: 0 });
         assert_eq!("causal D128".parse::<Problem>().unwrap().to_string(), "f16 B2 H8 S512 D128 causal");
         assert_eq!("".parse::<Problem>().unwrap(), Problem::builder().build().unwrap());
     }
