@@ -440,3 +440,34 @@ fn a_gpu_draws_no_timeline() {
     let alone = veriflash(&["run", shown(&path), "--trace-blocks", "2"]);
     assert_eq!(exit(&alone), 2, "{}", text(&alone));
 }
+
+/// A problem in flags is the problem in one line.
+#[test]
+fn a_problem_may_come_in_flags() {
+    let printed = |arguments: &[&str]| {
+        let output = veriflash(&[&["ptx"], arguments].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let flags =
+        "--batch 3 --heads 6 --kv-heads 2 --seq 40 --seq-kv 70 --head-dim 128 --dtype bf16 --mask window --window 16,2";
+    let flags: Vec<&str> = flags.split(' ').chain(["--config", "5"]).collect();
+    let line = ["--problem", "bf16 B3 H6/2 Sq40 Sk70 D128 window16/2", "--config", "5"];
+    assert_eq!(printed(&flags), printed(&line));
+    assert_eq!(printed(&["--seq", "512"]), printed(&[]));
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("kernels");
+    let said = printed(&["--mask", "causal", "--out", place.to_str().expect("a name")]);
+    let written = std::fs::read_to_string(said.trim()).expect("the file that it names");
+    assert_eq!(written, printed(&["--mask", "causal"]));
+    for (wrong, expected) in [
+        (&["--mask", "window"][..], "`--mask window` needs `--window LEFT[,RIGHT]`"),
+        (&["--window", "5"], "`--window` needs `--mask window`"),
+        (&["--head-dim", "80"], "config 1 does not compute"),
+        (&["--config", "3"], "there is no config 3: expected one of 1, 2, 4, 5"),
+    ] {
+        let output = veriflash(&[&["ptx"], wrong].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(expected), "{wrong:?}");
+    }
+}

@@ -23,8 +23,13 @@ pub struct BuiltIn {
 impl BuiltIn {
     /// The kernel for the problem; the standard problem unless one is given.
     pub fn kernel(&self) -> anyhow::Result<Kernel> {
+        self.kernel_of(None)
+    }
+
+    /// The same, for a problem that came in another way.
+    pub fn kernel_of(&self, other: Option<Problem>) -> anyhow::Result<Kernel> {
         let standard = || Problem::builder().build();
-        let problem = self.problem.clone().map_or_else(standard, Ok)?;
+        let problem = other.or_else(|| self.problem.clone()).map_or_else(standard, Ok)?;
         let known = || CONFIGS.iter().map(|config| config.id.to_string()).collect::<Vec<_>>().join(", ");
         let config = Config::by_id(self.config)
             .with_context(|| format!("there is no config {}: expected one of {}", self.config, known()))?;

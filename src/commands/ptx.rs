@@ -2,18 +2,129 @@
 
 use super::Exit;
 use super::input::BuiltIn;
+use anyhow::{Context, bail};
+use attention::Problem;
+use attention::problem::DType;
+use attention::visibility::MaskKind;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
 
 /// Prints the kernel for a problem: PTX whose header is its recipe, ready for `sanitize`, `run` and `prove --kernel`
-#[derive(clap::Args)]
+#[derive(Args)]
 #[command(
-    after_help = "Examples:\n  veriflash ptx --problem 'B2 H8 S512 D64 causal' > kernel.ptx\n  veriflash ptx --problem 'f16 B2 H2 Sq97 Sk161 D64' --config 1"
+    after_help = "Examples:\n  veriflash ptx --problem 'B2 H8 S512 D64 causal' > kernel.ptx\n  veriflash ptx --batch 4 --heads 16 --kv-heads 4 --seq 4096 --head-dim 128 --mask causal\n  veriflash ptx --seq 4096 --mask window --window 256 --config 5 --out kernels"
 )]
 pub struct Arguments {
     #[command(flatten)]
     kernel: BuiltIn,
+
+    #[command(flatten)]
+    shape: Shape,
+
+    /// Writes the kernel into this folder, under its own name, and prints where
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+/// The problem in flags; what is not given is as in the standard problem, B2 H8 S512 D64.
+#[derive(Args)]
+struct Shape {
+    #[arg(long, conflicts_with = "problem")]
+    batch: Option<u32>,
+
+    #[arg(long, conflicts_with = "problem")]
+    heads: Option<u32>,
+
+    /// Heads of K and V; as many as heads unless given
+    #[arg(long, conflicts_with = "problem")]
+    kv_heads: Option<u32>,
+
+    /// Queries
+    #[arg(long, conflicts_with = "problem")]
+    seq: Option<u32>,
+
+    /// Keys; as many as queries unless given
+    #[arg(long, conflicts_with = "problem")]
+    seq_kv: Option<u32>,
+
+    #[arg(long, conflicts_with = "problem")]
+    head_dim: Option<u32>,
+
+    #[arg(long, conflicts_with = "problem")]
+    dtype: Option<Type>,
+
+    #[arg(long, conflicts_with = "problem")]
+    mask: Option<Mask>,
+
+    /// With `--mask window`: how many keys before its own place a query sees, and how many behind it (none unless given)
+    #[arg(long, value_name = "LEFT[,RIGHT]", value_delimiter = ',', num_args = 1..=2, conflicts_with = "problem")]
+    window: Vec<u32>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Type {
+    F16,
+    Bf16,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Mask {
+    Full,
+    /// The last query sees the last key
+    Causal,
+    /// The first query sees the first key
+    CausalTopLeft,
+    Window,
+}
+
+impl Shape {
+    /// The problem; none if no flag speaks of one.
+    fn problem(&self) -> anyhow::Result<Option<Problem>> {
+        let Shape { batch, heads, kv_heads, seq, seq_kv, head_dim, dtype, .. } = *self;
+        let numbers = [batch, heads, kv_heads, seq, seq_kv, head_dim];
+        let mask = self.mask()?;
+        if numbers.iter().all(Option::is_none) && dtype.is_none() && mask.is_none() {
+            return Ok(None);
+        }
+        let mut builder = Problem::builder().mask(mask.unwrap_or_default());
+        builder = batch.into_iter().fold(builder, |builder, batch| builder.batch(batch));
+        builder = heads.into_iter().fold(builder, |builder, heads| builder.heads(heads));
+        builder = kv_heads.into_iter().fold(builder, |builder, heads| builder.kv_heads(heads));
+        builder = seq.into_iter().fold(builder, |builder, queries| builder.queries(queries));
+        builder = seq_kv.into_iter().fold(builder, |builder, keys| builder.keys(keys));
+        builder = head_dim.into_iter().fold(builder, |builder, columns| builder.head_dim(columns));
+        if let Some(Type::Bf16) = dtype {
+            builder = builder.dtype(DType::Bf16);
+        }
+        Ok(Some(builder.build()?))
+    }
+
+    fn mask(&self) -> anyhow::Result<Option<MaskKind>> {
+        Ok(match (self.mask, self.window.as_slice()) {
+            (None, []) => None,
+            (Some(Mask::Full), []) => Some(MaskKind::None),
+            (Some(Mask::Causal), []) => Some(MaskKind::CausalBottomRight),
+            (Some(Mask::CausalTopLeft), []) => Some(MaskKind::CausalTopLeft),
+            (Some(Mask::Window), [left]) => Some(MaskKind::Window { left: *left, right: 0 }),
+            (Some(Mask::Window), [left, right]) => Some(MaskKind::Window { left: *left, right: *right }),
+            (Some(Mask::Window), _) => bail!("`--mask window` needs `--window LEFT[,RIGHT]`"),
+            (_, _) => bail!("`--window` needs `--mask window`"),
+        })
+    }
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
-    print!("{}", arguments.kernel.kernel()?.parsed.source.text);
+    let kernel = arguments.kernel.kernel_of(arguments.shape.problem()?)?;
+    let text = &kernel.parsed.source.text;
+    match &arguments.out {
+        None => print!("{text}"),
+        Some(folder) => {
+            let file = folder.join(kernel.file());
+            std::fs::create_dir_all(folder)
+                .and_then(|()| std::fs::write(&file, text))
+                .with_context(|| format!("{} cannot be written", file.display()))?;
+            println!("{}", file.display());
+        }
+    }
     Ok(Exit::Clean)
 }
