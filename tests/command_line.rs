@@ -463,7 +463,7 @@ fn a_problem_may_come_in_flags() {
     for (wrong, expected) in [
         (&["--mask", "window"][..], "`--mask window` needs `--window LEFT[,RIGHT]`"),
         (&["--window", "5"], "`--window` needs `--mask window`"),
-        (&["--head-dim", "80"], "config 1 does not compute"),
+        (&["--head-dim", "136"], "config 1 does not compute"),
         (&["--config", "3"], "there is no config 3: expected one of 1, 2, 4, 5"),
     ] {
         let output = veriflash(&[&["ptx"], wrong].concat());

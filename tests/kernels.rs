@@ -67,6 +67,14 @@ fn rows_without_keys_are_zeros() {
 }
 
 #[test]
+fn heads_of_any_width_are_right() {
+    for head_dim in [16, 24, 40, 72, 80, 120] {
+        let builder = Problem::builder().batch(1).heads(2).kv_heads(1).queries(35).keys(70).head_dim(head_dim);
+        check(&builder.mask(MaskKind::CausalBottomRight).build().unwrap());
+    }
+}
+
+#[test]
 fn wide_heads_are_right_too() {
     for (queries, keys) in [(49, 97), (1, 65)] {
         for (mask, dtype) in [(MaskKind::None, DType::Bf16), (MaskKind::CausalBottomRight, DType::F16)] {

@@ -21,7 +21,12 @@ pub const CONFIGS: [Config; 4] = [
 ];
 
 /// Head dimensions that each configuration is built for.
-pub const HEAD_DIMS: [u32; 2] = [64, 128];
+pub const HEAD_DIMS: [u32; 15] = [16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128];
+
+/// Products take columns in sixteens.
+pub const fn product_columns(head_dim: u32) -> u32 {
+    head_dim.next_multiple_of(16)
+}
 
 /// What a block may take on an L4 (sm_89). CUDA C++ Programming Guide, "Compute Capabilities".
 const MAX_SHARED_BYTES: u32 = 99 * 1024;
@@ -48,8 +53,9 @@ impl Config {
     /// Queries, rings of keys and values in 16-bit elements, and what warps hand over at the end in f32: an output of
     /// 16 rows, and maximum and sum of two rows per lane.
     pub const fn shared_bytes(&self, head_dim: u32) -> u32 {
-        let tiles = (self.rows + 2 * self.stages * self.keys) * head_dim * 2;
-        let handed_over = (self.key_groups() - 1) * self.row_groups() * (16 * head_dim + 32 * 4) * 4;
+        // Tiles have columns in 64s.
+        let tiles = (self.rows + 2 * self.stages * self.keys) * head_dim.next_multiple_of(64) * 2;
+        let handed_over = (self.key_groups() - 1) * self.row_groups() * (16 * product_columns(head_dim) + 32 * 4) * 4;
         tiles + handed_over
     }
 

@@ -146,8 +146,9 @@ fn problems_that_a_configuration_does_not_compute_are_refused() {
     };
     let builder = || Problem::builder().batch(1).heads(1).queries(1);
     assert_eq!(
-        refused(builder().head_dim(80).build().unwrap()),
-        "config 1 does not compute f16 B1 H1 S1 D80 full: head dimensions 80 and 80, expected both one of [64, 128]"
+        refused(builder().head_dim(136).build().unwrap()),
+        "config 1 does not compute f16 B1 H1 S1 D136 full: head dimensions 136 and 136, expected both the same multiple \
+         of 8 from 16 to 128"
     );
     assert!(
         refused(builder().keys(1 << 31).build().unwrap()).ends_with("2147483648 keys, expected at most 2147483647")

@@ -212,7 +212,7 @@ fn shapes_that_do_not_fit() {
     let message = wrong(|| {
         SharedTile::<F16>::new("odd", 12, 64);
     });
-    assert_eq!(message, "tile `odd` is 12×64: expected rows in eights, columns in 64s");
+    assert_eq!(message, "tile `odd` is 12×64: expected rows and columns in eights");
 }
 
 #[test]

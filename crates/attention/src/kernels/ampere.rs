@@ -6,7 +6,7 @@ use super::parts::epilogue::{store_log_sum_exp, store_output};
 use super::parts::masks::Mask;
 use super::parts::merge::{Merge, WarpPlace};
 use super::parts::online_softmax::OnlineSoftmax;
-use crate::configs::Config;
+use crate::configs::{Config, product_columns};
 use tile::Built;
 use tile::prelude::*;
 
@@ -32,11 +32,12 @@ fn body<E: Element>(config: &Config, head_dim: u32, mask: &dyn Mask) {
     let block = Block::new(mask, of, number, config.rows, config.keys);
     let place = WarpPlace::new(config.row_groups(), config.key_groups());
     let warp_keys = config.keys / config.key_groups();
+    let columns = product_columns(head_dim);
 
     let queries = CopyRing::new("queries", 1, config.rows, q.matrix(batch, head, of.queries, head_dim));
     let keys = CopyRing::new("keys", config.stages, config.keys, k.matrix(batch, kv_head, of.keys, head_dim));
     let values = CopyRing::new("values", config.stages, config.keys, v.matrix(batch, kv_head, of.keys, head_dim));
-    let merge = Merge::new(&place, head_dim);
+    let merge = Merge::new(&place, columns);
 
     queries.start(number);
     let tiles = begin(&[&keys, &values], block.tiles.clone());
@@ -46,7 +47,7 @@ fn body<E: Element>(config: &Config, head_dim: u32, mask: &dyn Mask) {
 
     let first_query = block.first_query + place.row_group * 16;
     let mut softmax = OnlineSoftmax::new(scale);
-    let mut output = Accumulator::zero("output", head_dim);
+    let mut output = Accumulator::zero("output", columns);
     for_each(tiles, |tile| {
         // S = Q Kᵀ
         let key = keys.next();

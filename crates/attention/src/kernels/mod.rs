@@ -42,7 +42,8 @@ fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
     };
     let (head_dim, value_dim) = (problem.head_dim(), problem.value_dim());
     if head_dim != value_dim || !HEAD_DIMS.contains(&head_dim) {
-        return refuse(format!("head dimensions {head_dim} and {value_dim}"), format!("both one of {HEAD_DIMS:?}"));
+        let expected = "both the same multiple of 8 from 16 to 128";
+        return refuse(format!("head dimensions {head_dim} and {value_dim}"), expected.into());
     }
     for (what, found, limit) in [
         ("queries", problem.queries(), MAX_LENGTH),

@@ -25,6 +25,11 @@ impl Cell {
         Coordinate { base: lane_index() / 4, constant: self.row as u32 * 8 }
     }
 
+    /// The first of the eight columns among which it lies.
+    pub fn first_of_eight(self) -> u32 {
+        self.column / 8 * 8
+    }
+
     #[track_caller]
     pub fn column(self) -> Coordinate {
         Coordinate { base: lane_index() % 4 * 2, constant: self.column }

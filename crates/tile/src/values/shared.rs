@@ -1,6 +1,6 @@
 //! Shared memory: swizzled tiles and plain vectors.
 
-use super::{Element, Matrix, RowOperand, Type, U32, Value};
+use super::{Element, Matrix, Pred, RowOperand, Type, U32, Value};
 use crate::builder::{here, with};
 use crate::control::select;
 use crate::error::BuildError;
@@ -35,13 +35,18 @@ fn allocate(bytes: u32, align: u32) -> U32 {
     shared_base() + start
 }
 
-/// `rows` × `columns` of `E` in panels of 64 columns, 128 bytes a row. Chunk `c` of row `r` lies at `c ^ (r % 8)`, so
+fn panels(columns: u32) -> u32 {
+    columns.div_ceil(PANEL_COLUMNS)
+}
+
+/// `rows` × `columns` of `E` in panels of 64 columns, 128 bytes a row; the last panel may have room to spare. Chunk `c` of row `r` lies at `c ^ (r % 8)`, so
 /// that eight rows of one column of chunks fall into different banks.
 ///
 /// It owns its memory: whoever reads it borrows it, and a stage that is being read cannot be released.
 pub struct SharedTile<E> {
     origin: U32,
     pub rows: u32,
+    /// What products read, in sixteens. Copies fill what the matrix does not have with zeros.
     pub columns: u32,
     of: PhantomData<E>,
 }
@@ -56,16 +61,16 @@ impl<E: Element> SharedTile<E> {
     #[track_caller]
     pub(crate) fn stages(name: &str, count: u32, rows: u32, columns: u32) -> SharedTile<E> {
         let at = here();
-        if !columns.is_multiple_of(PANEL_COLUMNS) || !rows.is_multiple_of(8) {
-            let message = format!("tile `{name}` is {rows}×{columns}: expected rows in eights, columns in 64s");
+        if !columns.is_multiple_of(8) || !rows.is_multiple_of(8) {
+            let message = format!("tile `{name}` is {rows}×{columns}: expected rows and columns in eights");
             BuildError::new(message, at).raise()
         }
-        let origin = allocate(count * rows * columns * E::BYTES, SWIZZLE_BYTES);
-        SharedTile { origin, rows, columns, of: PhantomData }
+        let origin = allocate(count * rows * panels(columns) * PANEL_ROW_BYTES, SWIZZLE_BYTES);
+        SharedTile { origin, rows, columns: columns.next_multiple_of(16), of: PhantomData }
     }
 
     pub fn bytes(&self) -> u32 {
-        self.rows * self.columns * E::BYTES
+        self.rows * panels(self.columns) * PANEL_ROW_BYTES
     }
 
     /// The tile `bytes` further on.
@@ -134,7 +139,7 @@ impl<'tile, E: Element> View<'tile, E> {
     /// Where a chunk of a row lies, counted from the origin.
     #[track_caller]
     fn chunk(&self, row: U32, chunk: U32) -> U32 {
-        let panel = if self.columns == PANEL_COLUMNS { U32::from(0) } else { chunk / 8 * self.panel_bytes };
+        let panel = if self.columns <= PANEL_COLUMNS { U32::from(0) } else { chunk / 8 * self.panel_bytes };
         row * PANEL_ROW_BYTES + ((chunk % 8) ^ (row % 8)) * CHUNK_BYTES + panel
     }
 
@@ -157,6 +162,8 @@ pub(crate) struct CopyPlan<E> {
     /// The thread's first row in a tile, and its column in global memory.
     row: U32,
     column: U32,
+    /// Whether the matrix has the column; none if it has them all.
+    inside: Option<Pred>,
     /// Where the first chunk lies in a tile, and how many rows the block moves at once.
     to: U32,
     rows_at_once: u32,
@@ -166,7 +173,7 @@ impl<E: Element> CopyPlan<E> {
     #[track_caller]
     pub fn new(tile: &SharedTile<E>, source: Matrix<E>) -> CopyPlan<E> {
         let at = here();
-        let chunks = tile.columns * E::BYTES / CHUNK_BYTES;
+        let chunks = panels(tile.columns) * (PANEL_ROW_BYTES / CHUNK_BYTES);
         let rows_at_once = with(|b| b.options.threads) / chunks;
         // Then every pass has the same swizzle and a constant distance.
         if rows_at_once == 0 || !rows_at_once.is_multiple_of(8) || !tile.rows.is_multiple_of(rows_at_once) {
@@ -174,17 +181,19 @@ impl<E: Element> CopyPlan<E> {
             BuildError::new(message, at).help("expected eights of rows that divide the tile").raise()
         }
         let (row, chunk) = (thread_index() / chunks, thread_index() % chunks);
-        let to = tile.view().chunk(row, chunk);
-        CopyPlan { source, row, column: chunk * (CHUNK_BYTES / E::BYTES), to, rows_at_once }
+        let (to, column) = (tile.view().chunk(row, chunk), chunk * (CHUNK_BYTES / E::BYTES));
+        let inside = (!source.columns.is_multiple_of(PANEL_COLUMNS)).then(|| column.lt(source.columns));
+        CopyPlan { source, row, column, inside, to, rows_at_once }
     }
 
-    /// Starts copying the rows that begin at `first` into `tile`; rows that do not exist become zeros.
+    /// Starts copying the rows that begin at `first` into `tile`; rows and columns that do not exist become zeros.
     #[track_caller]
     pub fn start(&self, tile: &SharedTile<E>, first: U32) {
         let to = tile.origin + self.to;
         for start in (0..tile.rows).step_by(self.rows_at_once as usize) {
             let row = first + self.row + start;
-            let size = select(row.lt(self.source.rows), CHUNK_BYTES, 0);
+            let exists = row.lt(self.source.rows);
+            let size = select(self.inside.map_or(exists, |inside| inside & exists), CHUNK_BYTES, 0);
             let from: GlobalPointer = self.source.at(row, self.column);
             cp_async_cg_shared_global_16(Pointer::new(to).plus(start * PANEL_ROW_BYTES), from, size);
         }

@@ -2,11 +2,13 @@
 
 use tile::prelude::*;
 
+/// Products have columns in sixteens; those that the output does not have are left out.
 pub fn store_output<E: Element>(output: &Accumulator, to: &Matrix<E>, first_row: U32) {
     for row in 0..ROWS_PER_THREAD {
         let place = row_of_lane(row) + first_row;
         when(place.lt(to.rows), || {
-            for (cell, [left, right]) in output.pairs_of_row(row) {
+            let exists = |cell: &Cell| cell.first_of_eight() < to.columns;
+            for (cell, [left, right]) in output.pairs_of_row(row).filter(|(cell, _)| exists(cell)) {
                 to.store_pair(place.value(), cell.column(), left.pack(right));
             }
         });
