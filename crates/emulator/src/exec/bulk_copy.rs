@@ -2,6 +2,7 @@
 //! adversary says so, and an mbarrier or the lane's bulk groups tell of it.
 
 use super::access::{Access, Accessed, watched_shared};
+use super::mbarrier::BYTES as MBARRIER_BYTES;
 use super::{Action, At, Next, remote_store};
 use crate::async_engines::reduce::Reduction;
 use crate::async_engines::tensor::Plan;
@@ -231,6 +232,9 @@ impl Start {
             let (own, offset) = barrier?;
             Some((if self.multicast.is_some() { rank } else { own }, offset as usize))
         };
+        for (rank, offset) in ranks.iter().filter_map(|rank| spot(*rank)) {
+            cluster.bulk_place(at, lane, Some(rank), offset as u64, MBARRIER_BYTES);
+        }
         let transfers = ranks.into_iter().map(|rank| {
             let transfer = cut.transfer(cluster, at, lane, rank, spot(rank));
             cluster.watch_transfer(at.lane(lane), &transfer, map);

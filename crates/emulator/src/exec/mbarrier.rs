@@ -10,7 +10,7 @@ use ptx::forms::Mbarrier as Op;
 use ptx::{Instruction, RegisterId, Space, Type};
 
 /// Bytes of a barrier object.
-const BYTES: u32 = 8;
+pub const BYTES: u32 = 8;
 
 pub struct Meeting {
     /// None: generic addresses.

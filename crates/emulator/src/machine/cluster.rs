@@ -463,7 +463,10 @@ impl Cluster<'_, '_> {
 
     /// Where a byte of a block's shared memory lies; the block is named where there are several.
     pub fn shared_place(&self, rank: usize, offset: u64) -> String {
-        let place = self.blocks[rank].shared.place_of(offset);
+        let Some(block) = self.blocks.get(rank) else {
+            return format!("{offset:#x} in block {rank} of a cluster of {} blocks", self.blocks.len());
+        };
+        let place = block.shared.place_of(offset);
         if self.blocks.len() == 1 { place } else { format!("{place} of block {rank} of the cluster") }
     }
 }
