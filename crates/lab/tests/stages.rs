@@ -151,7 +151,7 @@ fn a_recipe_without_a_contract_is_refused_with_the_cure() {
         .map(|line| format!("{line}\n"))
         .collect();
     assert!(refusal(&contract, "").contains("no [attention] table"));
-    assert!(refusal("\"causal-bottom-right\"", "\"window(1,2)\"").contains("has no oracle"));
+    assert!(refusal("\"causal-bottom-right\"", "\"window(sq,2)\"").contains("expected two numbers"));
     assert!(refusal("//@ type = \"f16\"", "//@ type = \"f32\"").contains("expected f16 or bf16"));
     assert_eq!(case(&text).problem.to_string(), support::PROBLEM);
 }
