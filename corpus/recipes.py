@@ -11,7 +11,6 @@ MASK = (1 << 64) - 1
 TARGETS = ['sm_75', 'sm_80', 'sm_89', 'sm_90a']
 AMPERE = TARGETS[1:]
 LOG2_E = 1.4426950408889634
-LAUNCH = 'LAUNCH'
 
 
 # Numbers as the recipe reader makes them.
@@ -181,7 +180,7 @@ class Case:
     def __init__(self, name, what, ptx, entry, grid, block, shared=0):
         self.name, self.what, self.ptx, self.entry = name, what, ptx, entry
         self.grid, self.block, self.shared = grid, block, shared
-        self.buffers, self.args, self.known, self.findings = [], [], {}, {}
+        self.buffers, self.args, self.known, self.findings, self.gpus = [], [], {}, {}, {}
         self.earlier, self.contract = [], []
 
     def buffer(self, name, element, shape, *lines, argument=True):
@@ -236,9 +235,14 @@ class Case:
         return self
 
     def finds(self, target, why, *findings):
-        """What the checks find for a target, each with its line in the module; the recipe's launch is line LAUNCH."""
+        """What the checks find for a target, each with its line in the module."""
         lines = [f'# {why}', *[f'#~ {line} {finding}' for line, finding in findings]]
         self.findings[target] = self.findings.get(target, []) + lines
+        return self
+
+    def runs_on(self, target, gpu, why):
+        """A later GPU than the one that the module is compiled for."""
+        self.gpus[target] = [f'gpu = "{gpu}" # {why}']
         return self
 
     def write(self, targets, shared=None, suffix=''):
@@ -253,11 +257,11 @@ class Case:
 
     def write_target(self, target, shared, suffix):
         ptx = self.ptx + suffix
-        lines = [f'# {self.what}', *self.findings.get(target, []), *module_lines(ptx, target), '']
+        lines = [f'# {self.what}', *self.findings.get(target, []), *module_lines(ptx, target), *self.gpus.get(target, []), '']
         for buffer in self.buffers:
             lines += [*buffer, '']
         lines += [*self.earlier, *self.launch(shared), '', *self.contract]
-        text = '\n'.join(lines).replace("'", '"').replace(LAUNCH, str(lines.index('[[launch]]') + 1))
+        text = '\n'.join(lines).replace("'", '"')
         with open(f'{ROOT}/{self.name}{suffix}.{target}.toml', 'w') as file:
             file.write(text)
 

@@ -213,7 +213,7 @@ impl Device {
             shared: launch.shared,
             parameters: launch.parameters(function, self)?,
         };
-        if let Some(report) = checks::launch::check(kernel.module(), function, &shape, written) {
+        if let Some(report) = checks::launch::check(kernel, function, &shape, written) {
             findings.add(report);
             if !checks::launch::can_run(kernel.module(), function, &shape) {
                 return Ok(None);

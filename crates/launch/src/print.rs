@@ -20,6 +20,9 @@ impl Recipe {
         if let Some(target) = &self.target {
             line(&mut text, "target", quote(&target.to_string()));
         }
+        if let Some(gpu) = &self.gpu {
+            line(&mut text, "gpu", quote(&gpu.to_string()));
+        }
         if !self.lets.is_empty() {
             text.push_str("[let]\n");
             self.lets.iter().for_each(|(name, value)| line(&mut text, &key(name), integer(value)));

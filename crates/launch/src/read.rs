@@ -27,10 +27,11 @@ pub(crate) fn recipe(toml: &str, source: Source) -> Result<Recipe, Error> {
 }
 
 fn read(root: &Table) -> Result<Recipe, Fault> {
-    root.allow(&["ptx", "target", "let", "buffer", "launch", "attention"])?;
+    root.allow(&["ptx", "target", "gpu", "let", "buffer", "launch", "attention"])?;
     let recipe = Recipe {
         ptx: root.optional("ptx", |item| Ok(item.string()?.to_string()))?,
         target: root.optional("target", target)?,
+        gpu: root.optional("gpu", target)?,
         lets: root.optional("let", lets)?.unwrap_or_default(),
         buffers: root.optional("buffer", buffers)?.unwrap_or_default(),
         launches: root.optional("launch", launches)?.unwrap_or_default(),

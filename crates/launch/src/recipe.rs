@@ -37,6 +37,8 @@ pub struct Recipe {
     pub ptx: Option<String>,
     /// `target`: the architecture that the module is loaded for in place of the one in its text.
     pub target: Option<ptx::Target>,
+    /// `gpu`: the architecture that it is launched on, where that is later than what the module is compiled for.
+    pub gpu: Option<ptx::Target>,
     /// `[let]`: named integers in order; each may use those before it.
     pub lets: Vec<(String, Expr)>,
     /// `[buffer.NAME]` in order.

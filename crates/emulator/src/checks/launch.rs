@@ -3,7 +3,7 @@
 //! The launch does not fit the kernel or the architecture: more threads than `.maxntid` promises, other than
 //! `.reqntid` demands, more shared memory or more threads than a block may have. The driver refuses such a launch; code
 //! that ignores the error measures a kernel that never ran. What only a later architecture than `.target` can hold is
-//! reported and runs all the same, as it would there.
+//! reported and runs all the same, as it would there; `gpu = "sm_90"` in the recipe says that it is launched on one.
 //!
 //! ```ptx
 //! .visible .entry k() .maxntid 128, 1, 1   // launched with block = [256, 1, 1]
@@ -16,7 +16,8 @@ use super::{Check, words};
 use crate::finding::{Actor, Place, Report};
 use crate::machine::LaunchShape;
 use crate::memory::SharedMemory;
-use ptx::{Function, Module, Tuning};
+use launch::Kernel;
+use ptx::{Function, Module, Target, Tuning};
 
 pub const CHECK: Check = Check::error("launch", include_str!("launch.rs"));
 
@@ -24,11 +25,11 @@ const MAX_THREADS: u32 = 1024; // CUDA C++ Programming Guide, compute capabiliti
 const MAX_CLUSTER: u32 = 16; // compute capability 9.0, with the attribute for non-portable sizes
 
 /// The architecture that the emulator is, whatever `.target` says.
-const MACHINE: u32 = 90;
+const MACHINE: Target = Target::SM_90;
 
 /// Most shared memory of a block, in bytes. CUDA C++ Programming Guide, compute capabilities.
-fn max_shared(architecture: u32) -> u64 {
-    1024 * match architecture {
+fn max_shared(gpu: Target) -> u64 {
+    1024 * match gpu.sm {
         90.. => 227,
         86 | 89 => 99,
         80.. => 163,
@@ -39,12 +40,13 @@ fn max_shared(architecture: u32) -> u64 {
 
 /// Shared memory that the target lacks and this machine has is a finding, but no reason not to launch.
 pub fn can_run(module: &Module, function: &Function, shape: &LaunchShape) -> bool {
-    wrong(max_shared(MACHINE), module, function, shape).is_none()
+    wrong(MACHINE, module, function, shape).is_none()
 }
 
 /// What is wrong with the launch, if anything. `written`: where the recipe says it, if it has a text.
-pub fn check(module: &Module, function: &Function, shape: &LaunchShape, written: Option<usize>) -> Option<Report> {
-    let (message, help) = wrong(max_shared(module.target.sm), module, function, shape)?;
+pub fn check(kernel: &Kernel, function: &Function, shape: &LaunchShape, written: Option<usize>) -> Option<Report> {
+    let gpu = kernel.recipe.gpu.unwrap_or(kernel.module().target);
+    let (message, help) = wrong(gpu, kernel.module(), function, shape)?;
     let entry = Actor::nobody(Place::Entry, "the entry it launches");
     let report = match written {
         Some(spot) => Report::new(&CHECK, message, Actor::nobody(Place::Recipe(spot), "this launch")).first(entry),
@@ -53,14 +55,14 @@ pub fn check(module: &Module, function: &Function, shape: &LaunchShape, written:
     Some(report.help(help))
 }
 
-/// What is wrong where a block has `limit` bytes of shared memory, and what to do.
-fn wrong(limit: u64, module: &Module, function: &Function, shape: &LaunchShape) -> Option<(String, String)> {
+/// What is wrong on that GPU, and what to do.
+fn wrong(gpu: Target, module: &Module, function: &Function, shape: &LaunchShape) -> Option<(String, String)> {
     let promises = || function.tuning.iter().find_map(|tuning| broken_promise(tuning, shape));
-    refused(limit, module, function, shape).or_else(promises)
+    refused(gpu, module, function, shape).or_else(promises)
 }
 
 /// What no kernel can have.
-fn refused(limit: u64, module: &Module, function: &Function, shape: &LaunchShape) -> Option<(String, String)> {
+fn refused(gpu: Target, module: &Module, function: &Function, shape: &LaunchShape) -> Option<(String, String)> {
     let threads: u32 = shape.block.iter().product();
     let constant = SharedMemory::static_bytes(module, function);
     let shared = constant + u64::from(shape.shared);
@@ -77,9 +79,10 @@ fn refused(limit: u64, module: &Module, function: &Function, shape: &LaunchShape
         let message = format!("a block of {threads} threads: at most {MAX_THREADS} are possible");
         return Some((message, "make `block` smaller, and `grid` larger".into()));
     }
+    let limit = max_shared(gpu);
     (shared > limit).then(|| {
         let parts = format!("{constant} static and {} dynamic", shape.shared);
-        let has = format!("{} has at most {limit} per block", module.target);
+        let has = format!("{gpu} has at most {limit} per block");
         let message = format!("{} of shared memory ({parts}): {has}", words::bytes(shared));
         (message, format!("make `shared` or the arrays of the entry smaller by {}", words::bytes(shared - limit)))
     })
