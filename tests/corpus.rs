@@ -10,8 +10,8 @@ use std::process::{Command, ExitCode};
 use veriflash::filetests::{Case, Judge, Verdict, corpus, find};
 
 /// Cases that run; raise it whenever more do.
-const RUNNING: usize = 198;
-const CASES: usize = 198;
+const RUNNING: usize = 199;
+const CASES: usize = 199;
 const SEEDS: u64 = 2;
 
 fn main() -> ExitCode {
