@@ -94,6 +94,9 @@ impl Detector {
             return vec![];
         }
         self.shadows[Space::Global as usize].visit(|address, remembered| {
+            if remembered.has_one_side() {
+                return;
+            }
             let items = remembered.items();
             let reads = items.iter().filter(|item| !item.write && read_only.binary_search(&item.site).is_ok());
             for read in reads {

@@ -44,6 +44,12 @@ pub enum Remembered<'a> {
 }
 
 impl Remembered<'_> {
+    /// Whether it is plain that nobody wrote, or that nobody read.
+    #[inline]
+    pub fn has_one_side(&self) -> bool {
+        matches!(self, Remembered::Marks { write, read, .. } if write.time == 0 || read.time == 0)
+    }
+
     /// The same, exactly, for the first word.
     pub fn items(&self) -> Vec<Item> {
         self.items_at(0)
@@ -232,20 +238,18 @@ impl Shadow {
             return cell.write.site as usize;
         }
         let block = self.words.take() as usize;
-        let readers = match cell.read.is(MANY) {
-            true => self.readers.all[cell.read.site as usize].clone(),
-            false => vec![cell.read],
-        };
+        let part = |read: Mark, word: u8| Cell { write: cell.write.at_word(word), read: read.at_word(word) };
         if cell.read.is(MANY) {
-            self.readers.all[cell.read.site as usize].clear();
+            let readers = std::mem::take(&mut self.readers.all[cell.read.site as usize]);
             self.readers.free.push(cell.read.site);
-        }
-        for word in 0..4u8 {
-            let parts = Cell { write: cell.write.at_word(word), read: readers[0].at_word(word) };
-            self.words.all[block][word as usize] = parts;
-            if readers.len() > 1 {
-                self.make_list(block, word, &readers[1..]);
+            for word in 0..4u8 {
+                self.words.all[block][word as usize] = part(readers[0], word);
+                if readers.len() > 1 {
+                    self.make_list(block, word, &readers[1..]);
+                }
             }
+        } else {
+            self.words.all[block] = [0, 1, 2, 3].map(|word| part(cell.read, word));
         }
         self.cells[place] = Cell { write: Mark::link(SPLIT, block as u32), read: Mark::default() };
         block
