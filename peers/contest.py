@@ -1,0 +1,94 @@
+"""One problem: our kernels are checked, then measured beside the peers."""
+
+import contextlib
+
+import torch
+
+import measure
+import parity
+import repeat
+from ours import LoadedKernel
+from report import SECOND
+
+TWICE = "fa2"  # measured twice, to see the noise
+
+
+class Contest:
+    """The rows of one problem. A row is a measurement, or it has an `error`; one of ours that is wrong is not timed."""
+
+    def __init__(self, problem, driver):
+        self.problem, self.driver = problem, driver
+        self.plan = measure.Plan.of(problem)
+        self.inputs = measure.draw(problem, self.plan.sets)
+        self.reference = parity.reference(problem, self.inputs[0])
+        self.stream = torch.cuda.Stream()
+        self.contestants, self.rows, self.timed = [], {}, []
+        torch.cuda.synchronize()
+
+    def ours(self, kernel, launches, time):
+        """Enters one of our kernels, if it is right."""
+        with self.row(kernel.name, ours=True) as row:
+            loaded = LoadedKernel(kernel, self.driver)
+            row.update(loaded.resources)
+            first = loaded.bind(self.inputs[0], loaded.memory())
+            first.run()
+            torch.cuda.synchronize()
+            row["parity"] = parity.judge(self.reference, first.results(), kernel.layout)
+            if not row["parity"] <= 1:
+                raise ValueError(f"wrong: its error is {row['parity']:.3g} times what is allowed")
+            if launches:
+                self.repeat(loaded, launches, row)
+            if time:
+                self.enter_ours(loaded)
+
+    def repeat(self, loaded, launches, row):
+        one, eight = row["bit_equal"] = repeat.bit_equal(loaded, self.inputs[0], launches)
+        print(f"  {row['name']}: one stream bit-equal {one} of {launches}, eight streams bit-equal {eight} of {launches}")
+        if min(one, eight) < launches:
+            raise ValueError(f"results differ from launch to launch: bit-equal {min(one, eight)} of {launches}")
+
+    def enter_ours(self, loaded):
+        memory = loaded.memory()
+        bound = [loaded.bind(inputs, memory) for inputs in self.inputs]
+        self.contestants.append(measure.capture(loaded.kernel.name, lambda index: bound[index].run(), self.plan, self.stream))
+        self.timed.append((loaded, bound))
+
+    def peer(self, peer):
+        """Enters a peer; one is entered twice."""
+        for name in [peer.name, peer.name + SECOND] if peer.name == TWICE else [peer.name]:
+            with self.row(name, ours=False) as row, peer.context():
+                call = peer.make(self.problem)
+                row["parity"] = parity.judge(self.reference, {"o": call(*self.inputs[0])}, "bshd")
+                step = lambda index: call(*self.inputs[index])
+                self.contestants.append(measure.capture(name, step, self.plan, self.stream))
+
+    @contextlib.contextmanager
+    def row(self, name, ours):
+        """A row that notes what went wrong, unless the GPU went with it."""
+        row = self.rows[name] = {"problem": str(self.problem), "name": name, "ours": ours}
+        try:
+            yield row
+        except Exception as error:
+            row["error"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            print(f"  {name}: {row['error']}", flush=True)
+            torch.cuda.synchronize()
+
+    def measure(self, rounds, random):
+        """Times all that were entered."""
+        measure.rounds(self.contestants, self.plan, rounds, self.stream, random)
+        for contestant in self.contestants:
+            self.rows[contestant.name].update(measure.row(contestant, self.problem, self.plan))
+        for loaded, bound in self.timed:
+            self.verify(loaded, bound)
+
+    def verify(self, loaded, bound):
+        """What the timed graph left must be what a launch outside of it gives: it did the work."""
+        last = (self.plan.calls - 1) % self.plan.sets
+        timed = [tensor.clone() for tensor in repeat.bits(bound[last])]
+        bound[last].poison()
+        bound[last].run()
+        torch.cuda.synchronize()
+        if not repeat.same(timed, repeat.bits(bound[last])):
+            row = self.rows[loaded.kernel.name]
+            del row["us"]
+            row["error"] = "what the timed graph computed differs from a launch outside of it"
