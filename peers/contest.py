@@ -1,6 +1,7 @@
 """One problem: our kernels are checked, then measured beside the peers."""
 
 import contextlib
+import gc
 
 import torch
 
@@ -17,6 +18,9 @@ class Contest:
     """The rows of one problem. A row is a measurement, or it has an `error`; one of ours that is wrong is not timed."""
 
     def __init__(self, problem, driver):
+        # Nothing of the problem before may be freed while a graph is captured.
+        gc.collect()
+        torch.cuda.empty_cache()
         self.problem, self.driver = problem, driver
         self.plan = measure.Plan.of(problem)
         self.inputs = measure.draw(problem, self.plan.sets)

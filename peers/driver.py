@@ -4,6 +4,7 @@ They work in the context that torch has made current. Signatures and numbers are
 """
 
 import ctypes
+import functools
 from ctypes import POINTER, byref, c_char, c_char_p, c_int, c_uint, c_uint32, c_uint64, c_void_p
 
 import tensor_map
@@ -74,6 +75,7 @@ class Driver:
         getattr(self.library, name)(status, byref(text))
         return (text.value or b"unknown").decode()
 
+    @functools.cache
     def load(self, ptx):
         """The module that the driver compiles out of PTX, for the life of the process."""
         module, log = c_void_p(), ctypes.create_string_buffer(LOG_BYTES)

@@ -63,43 +63,36 @@ class Kernel:
         return {name: buffer for name, buffer in self.buffers.items() if name not in self.roles.values()}
 
 
-def find(folders):
-    """All kernels under the folders, as (kernel, None), or (path, the error) where one cannot be used."""
+def find(places):
+    """All kernels in these folders and files, as (kernel, None), or (path, the error) where one cannot be used."""
     found = []
-    for folder in map(pathlib.Path, folders):
-        if not folder.exists():
-            raise RecipeError(f"{folder}: no such file or folder")
-        for path in candidates(folder):
-            try:
-                found.append((read(path, name_of(path, folder)), None))
-            except (ValueError, KeyError, OSError) as error:
-                found.append((path, f"no {error} in its recipe" if isinstance(error, KeyError) else str(error)))
+    for path in dict.fromkeys(path for place in places for path in candidates(pathlib.Path(place))):
+        try:
+            found.append((read(path), None))
+        except (ValueError, KeyError, OSError) as error:
+            found.append((path, f"no {error} in its recipe" if isinstance(error, KeyError) else str(error)))
     return found
 
 
-def candidates(folder):
+def candidates(place):
     """A `.toml` is a recipe; a `.ptx` has one in its head, unless a `.toml` of the same name stands beside it."""
-    if folder.is_file():
-        return [folder]
-    ptx = [path for path in folder.rglob("*.ptx") if not path.with_suffix(".toml").exists()]
-    return sorted([*ptx, *folder.rglob("*.toml")])
+    if not place.exists():
+        raise RecipeError(f"{place}: no such file or folder")
+    if place.is_file():
+        return [place]
+    ptx = [path for path in place.rglob("*.ptx") if not path.with_suffix(".toml").exists()]
+    return sorted([*ptx, *place.rglob("*.toml")])
 
 
-def name_of(path, folder):
-    """What the table calls a kernel: its path within the folder that was named."""
-    return path.stem if folder.is_file() else str(pathlib.PurePath(folder.name) / path.relative_to(folder).with_suffix(""))
-
-
-def read(path, name):
-    """The kernel whose recipe stands in this file."""
-    path = pathlib.Path(path)
+def read(path):
+    """The kernel whose recipe stands in this file. Its name is its path: files of one name lie in many folders."""
     text = path.read_text()
     if path.suffix == ".ptx":
-        return parse(header(text), text, name)
+        return parse(header(text), text, str(path))
     recipe = tomllib.loads(text)
     module = path.parent / recipe.get("ptx", path.with_suffix(".ptx").name)
     ptx = gzip.decompress(module.read_bytes()).decode() if module.suffix == ".gz" else module.read_text()
-    return parse(recipe, ptx, name)
+    return parse(recipe, ptx, str(path))
 
 
 def header(ptx):
@@ -119,6 +112,8 @@ def parse(recipe, ptx, name):
     """The kernel that a recipe's tables describe."""
     if "attention" not in recipe:
         raise RecipeError("no [attention] in its recipe")
+    # Kernels for different problems often differ in their recipes alone: without them, the driver compiles once.
+    ptx = "\n".join(line for line in ptx.splitlines() if not line.startswith("//@"))
     if "target" in recipe:
         ptx = re.sub(r"(?m)^\.target\s+\w+", f".target {recipe['target']}", ptx, count=1)
     names = {}

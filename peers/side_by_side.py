@@ -150,7 +150,6 @@ def alive():
 
     try:
         torch.cuda.synchronize()
-        torch.cuda.empty_cache()
         return True
     except Exception:
         return False
