@@ -248,7 +248,7 @@ impl Device {
                 let early = function.instructions().any(|(_, one)| starts(one));
                 let touches = if early { touches } else { touches.of_ended_blocks() };
                 let (touches, layout) = (Arc::new(touches), program.places());
-                self.earlier.push(EarlierGrid { touches, shape: shape.clone(), layout });
+                self.earlier.push(EarlierGrid { touches, early, shape: shape.clone(), layout });
             }
         }
         findings.settle_costs();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::actor::Gap;
 use super::crossing::{Crossing, Told, Visitor};
-use super::mark::{Access, Item, Mark};
+use super::mark::{Access, Item, Location, Mark};
 use super::summary::{Summary, Touched};
 use super::{Detector, Lanes, Site, Space};
 
@@ -25,15 +25,23 @@ impl Layer {
         before.into_iter().chain(self.0.range(start..end)).map(part)
     }
 
-    /// Remembers a stretch where nothing is remembered yet.
-    pub fn fill(&mut self, new: &Touched) {
-        let taken: Vec<Range<u64>> = self.overlaps(new.start..new.end()).map(|part| part.start..part.end()).collect();
-        let mut from = new.start;
-        for Range { start, end } in taken.into_iter().chain(std::iter::once(new.end()..new.end())) {
+    /// The parts of a stretch of which nothing is remembered yet.
+    fn gaps(&self, new: &Touched) -> Vec<Touched> {
+        let taken = self.overlaps(new.start..new.end()).map(|part| part.start..part.end());
+        let (mut from, mut gaps) = (new.start, vec![]);
+        for Range { start, end } in taken.chain(std::iter::once(new.end()..new.end())) {
             if from < start {
-                self.0.insert(from, new.cut(from, start));
+                gaps.push(new.cut(from, start));
             }
             from = end;
+        }
+        gaps
+    }
+
+    /// Remembers a stretch where nothing is remembered yet.
+    pub fn fill(&mut self, new: &Touched) {
+        for gap in self.gaps(new) {
+            self.0.insert(gap.start, gap);
         }
     }
 }
@@ -43,34 +51,51 @@ impl Layer {
 pub struct Touches {
     pub writes: Layer,
     pub reads: Layer,
+    /// The same of another location, where those are strong: nobody shares both.
+    other_writes: Layer,
+    other_reads: Layer,
 }
 
 impl Touches {
     pub fn add(&mut self, summary: &Summary) {
-        summary.writes.0.iter().for_each(|one| self.writes.fill(one));
-        summary.reads.0.iter().for_each(|one| self.reads.fill(one));
+        summary.writes.0.iter().for_each(|one| remember(one, &mut self.writes, &mut self.other_writes));
+        summary.reads.0.iter().for_each(|one| remember(one, &mut self.reads, &mut self.other_reads));
     }
 
     /// Of a grid that lets nobody start before its blocks have ended: only what it wrote may not have arrived.
     pub fn of_ended_blocks(self) -> Touches {
-        Touches { reads: Layer::default(), ..self }
+        Touches { reads: Layer::default(), other_reads: Layer::default(), ..self }
     }
 
-    /// The first byte at which an access conflicts with one of these, and who that was.
-    fn conflict(&self, bytes: Range<u64>, write: bool, strong: bool) -> Option<(Touched, bool)> {
-        let shared = |one: &Touched| !(strong && one.strong);
-        let wrote = self.writes.overlaps(bytes.clone()).find(shared).map(|one| (one, true));
-        wrote.or_else(|| self.reads.overlaps(bytes).find(|one| write && shared(one)).map(|one| (one, false)))
+    /// The bytes at which an access conflicts with one of these, who that was, and whether it wrote.
+    fn conflicts(&self, bytes: Range<u64>, write: bool, shared: Option<Location>) -> Vec<(Touched, bool)> {
+        let layers =
+            [(&self.writes, true), (&self.other_writes, true), (&self.reads, false), (&self.other_reads, false)];
+        let (mut told, mut found) = (Layer::default(), vec![]);
+        for (layer, wrote) in layers.into_iter().filter(|(_, wrote)| write || *wrote) {
+            for one in layer.overlaps(bytes.clone()).filter(|one| shared.is_none() || one.shared != shared) {
+                found.extend(told.gaps(&one).into_iter().map(|gap| (gap, wrote)));
+                told.fill(&one);
+            }
+        }
+        found
     }
+}
+
+/// Remembers one who touched each byte, and another one where whoever shares the location of the first does not conflict.
+fn remember(new: &Touched, first: &mut Layer, other: &mut Layer) {
+    let differs = |known: &Touched| known.shared.is_some() && known.shared != new.shared;
+    first.overlaps(new.start..new.end()).filter(differs).for_each(|part| other.fill(&new.cut(part.start, part.end())));
+    first.fill(new);
 }
 
 /// An access to bytes of a grid that may still run.
 #[derive(Clone, Copy)]
 pub struct TooEarly {
-    grid: usize,
-    first: Touched,
-    wrote: bool,
-    lane: u8,
+    pub grid: usize,
+    pub first: Touched,
+    pub wrote: bool,
+    pub lane: u8,
 }
 
 /// What one shadow compares with, and what it found. Nothing, where grids do not overlap.
@@ -78,7 +103,9 @@ pub struct TooEarly {
 pub struct Earlier {
     /// One for each grid that may still run.
     touches: Vec<Arc<Touches>>,
-    found: Vec<TooEarly>,
+    /// By the current instruction, and how many of them are noted.
+    pub found: Vec<TooEarly>,
+    noted: usize,
 }
 
 impl Earlier {
@@ -90,7 +117,7 @@ impl Earlier {
                 let granule = mark.advance(((at - start) / 16) as u32 * step);
                 granule.pattern().lanes_at((at - start) as u8 % 16).trailing_zeros() as u8
             };
-            self.look(start..start + bytes, (write, false), lane);
+            self.look(start..start + bytes, (write, None), lane);
         }
     }
 
@@ -100,7 +127,7 @@ impl Earlier {
         if !self.touches.is_empty() && !waited {
             let start = word * 4 + u64::from(item.bytes.trailing_zeros());
             let bytes = start..start + u64::from(item.bytes.count_ones());
-            self.look(bytes, (item.write, item.is_shared_by_all()), |_| item.mask.trailing_zeros() as u8);
+            self.look(bytes, (item.write, item.shared_by_all(word * 4)), |_| item.mask.trailing_zeros() as u8);
         }
     }
 
@@ -109,11 +136,18 @@ impl Earlier {
     }
 
     #[cold]
-    fn look(&mut self, bytes: Range<u64>, (write, strong): (bool, bool), lane: impl Fn(u64) -> u8) {
+    fn look(&mut self, bytes: Range<u64>, (write, shared): (bool, Option<Location>), lane: impl Fn(u64) -> u8) {
         for (grid, touches) in self.touches.iter().enumerate() {
-            let conflict = touches.conflict(bytes.clone(), write, strong);
-            self.found.extend(conflict.map(|(first, wrote)| TooEarly { grid, first, wrote, lane: lane(first.start) }));
+            let conflicts = touches.conflicts(bytes.clone(), write, shared).into_iter();
+            self.found.extend(conflicts.map(|(first, wrote)| TooEarly { grid, first, wrote, lane: lane(first.start) }));
         }
+    }
+
+    /// Another instruction begins.
+    #[inline]
+    pub fn forget(&mut self) {
+        self.found.clear();
+        self.noted = 0;
     }
 }
 
@@ -134,16 +168,18 @@ impl Detector {
     /// Notes what an access of a warp touched too early.
     #[inline]
     pub(super) fn report_too_early(&mut self, warp: u32, access: &Access) {
-        if !self.shadows[Space::Global as usize].earlier.found.is_empty() {
+        let earlier = &self.shadows[Space::Global as usize].earlier;
+        if earlier.found.len() > earlier.noted {
             self.note_too_early(warp, access);
         }
     }
 
     #[cold]
     fn note_too_early(&mut self, warp: u32, access: &Access) {
-        for TooEarly { grid, first, wrote, lane } in
-            std::mem::take(&mut self.shadows[Space::Global as usize].earlier.found)
-        {
+        let earlier = &mut self.shadows[Space::Global as usize].earlier;
+        let new = earlier.found[earlier.noted..].to_vec();
+        earlier.noted = earlier.found.len();
+        for TooEarly { grid, first, wrote, lane } in new {
             let (address, site) = (first.start, Site(access.site));
             let (_, unit) = self.issuer(access.row, access.time, lane, site);
             let second =

@@ -17,7 +17,7 @@ pub struct Ledger {
 impl Ledger {
     /// Compares what a cluster did with what those before it did.
     pub fn add(&mut self, cluster: u64, summary: &Summary) {
-        let Touches { writes, reads } = &self.all;
+        let Touches { writes, reads, .. } = &self.all;
         let mut found = Vec::new();
         for (mine, write, layer, wrote) in [
             (&summary.writes, true, writes, true),

@@ -372,6 +372,7 @@ impl Detector {
 
     fn forget_hits(&mut self) {
         self.shadows.iter_mut().for_each(|shadow| shadow.hits.clear());
+        self.shadows[Space::Global as usize].earlier.forget();
     }
 
     #[inline]

@@ -221,6 +221,14 @@ pub struct Strong {
     pub size: u8,
 }
 
+/// What strong accesses have in common that may share their bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Location {
+    start: u64,
+    size: u8,
+    asynchronous: bool,
+}
+
 /// An access to some bytes of one word, by any lanes of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
@@ -284,9 +292,10 @@ impl Item {
             && includes(there, here)
     }
 
-    /// A strong access of threads with which those of all other clusters may share the location.
-    pub fn is_shared_by_all(&self) -> bool {
-        !self.asynchronous && self.strong.is_some_and(|strong| strong.sharers.scope == Scope::Gpu)
+    /// The location of a strong access, seen from its word at an address, if all other clusters and grids may share it.
+    pub fn shared_by_all(&self, address: u64) -> Option<Location> {
+        let Strong { offset, size, .. } = self.strong.filter(|strong| strong.sharers.scope == Scope::Gpu)?;
+        Some(Location { start: address.wrapping_add_signed(offset.into()), size, asynchronous: self.asynchronous })
     }
 
     pub fn is_atomic(&self) -> bool {

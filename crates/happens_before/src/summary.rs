@@ -2,7 +2,7 @@
 
 use super::clock::Row;
 use super::commons::Member;
-use super::mark::{Item, Mark};
+use super::mark::{Item, Location, Mark};
 use super::rows::Channel;
 use super::shadow::Remembered;
 use super::warp::Track;
@@ -35,7 +35,8 @@ pub struct Touched {
     pub warp: u32,
     lane: u8,
     pub unit: Unit,
-    pub strong: bool,
+    /// Strong accesses of the same location may share it.
+    pub shared: Option<Location>,
 }
 
 impl Touched {
@@ -62,7 +63,7 @@ impl Touched {
 
     /// Appends what lies right behind it and was touched in the same way; false if it does not.
     fn extend(&mut self, next: &Touched) -> bool {
-        let who = |one: &Touched| (one.site, one.cluster, one.warp, one.unit, one.strong);
+        let who = |one: &Touched| (one.site, one.cluster, one.warp, one.unit, one.shared);
         let same = who(self) == who(next);
         let one_lane = self.bytes == self.each && next.bytes == next.each && self.lane == next.lane;
         let goes_on = self.bytes.is_multiple_of(self.each)
@@ -79,7 +80,7 @@ impl Touched {
     }
 }
 
-/// Stretches that do not overlap, by address.
+/// Stretches by address. They do not overlap, but for strong accesses of different locations.
 #[derive(Clone, Default, Debug)]
 pub struct Stretches(pub Vec<Touched>);
 
@@ -124,19 +125,23 @@ impl Detector {
         let (warp, unit) = self.issuer_of(member, mark.time, lane, site);
         let (bytes, cluster) = (bytes as u32, member.cluster);
         let each = each.min(bytes);
-        into.push(Touched { start, bytes, each, skipped: 0, site, cluster, warp, lane, unit, strong: false });
+        into.push(Touched { start, bytes, each, skipped: 0, site, cluster, warp, lane, unit, shared: None });
     }
 
     fn add_items(&self, into: &mut Stretches, word: u64, items: &[Item], write: bool) {
         for byte in 0..4 {
             let touches = |item: &&Item| item.write == write && item.bytes >> byte & 1 == 1;
-            // One that conflicts with atomics, too, stands for those that do not.
-            if let Some(item) = items.iter().filter(touches).min_by_key(|item| item.is_shared_by_all()) {
+            let shared = |item: &&Item| item.shared_by_all(word);
+            // One that conflicts with atomics, too, stands for those that do not, and so do two of different locations.
+            let first = items.iter().filter(touches).min_by_key(|item| shared(item).is_some());
+            let differs =
+                |item: &&Item| first.is_some_and(|first| shared(&first).is_some() && shared(item) != shared(&first));
+            for item in first.into_iter().chain(items.iter().filter(touches).find(differs)) {
                 let lane = item.mask.trailing_zeros() as u8;
                 let (member, start, site) = (self.names.member(item.name), word + byte, Site(item.site));
                 let (warp, unit) = self.issuer_of(member, item.time, lane, site);
-                let (cluster, strong) = (member.cluster, item.is_shared_by_all());
-                into.push(Touched { start, bytes: 1, each: 1, skipped: 0, site, cluster, warp, lane, unit, strong });
+                let (cluster, shared) = (member.cluster, shared(&item));
+                into.push(Touched { start, bytes: 1, each: 1, skipped: 0, site, cluster, warp, lane, unit, shared });
             }
         }
     }

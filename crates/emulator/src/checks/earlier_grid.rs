@@ -9,6 +9,8 @@ use std::sync::Arc;
 /// A grid that may still run when the next one starts.
 pub struct EarlierGrid {
     pub touches: Arc<Touches>,
+    /// Does it let the next one start while its blocks run?
+    pub early: bool,
     pub shape: LaunchShape,
     /// The first step of each of its functions, and which functions they are.
     pub layout: Vec<(u32, usize)>,

@@ -87,7 +87,7 @@ impl Grid<'_> {
         timeline: Option<&mut Timeline>,
     ) -> (u64, Footprint, Touches) {
         #[cfg(feature = "definition")]
-        happens_before::definition::begin_launch();
+        happens_before::definition::begin_launch(&self.earlier.iter().map(|grid| grid.early).collect::<Vec<_>>());
         let (mut gathered, mut together) = (Gathered::default(), None);
         let executed = match self.program.isolated {
             true => self.run_apart(global, findings, &mut gathered, timeline),

@@ -36,6 +36,8 @@ pub enum Event {
     Wait(Lanes, u32),
     WaitAll(Lanes),
     WarpSync(Lanes),
+    /// `griddepcontrol.wait`.
+    GridWait(Lanes),
     Arrive {
         at: Lanes,
         id: u32,
@@ -125,8 +127,8 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Access Fence ProxyFence MapRelease MapAcquire Copy Commit Wait WaitAll WarpSync Arrive Complete ClusterArrive
-    ClusterComplete ClusterWait MbarrierInit MbarrierInvalidate InitFence MbarrierArrive CopyArrive MbarrierComplete
+    Access Fence ProxyFence MapRelease MapAcquire Copy Commit Wait WaitAll WarpSync GridWait Arrive Complete
+    ClusterArrive ClusterComplete ClusterWait MbarrierInit MbarrierInvalidate InitFence MbarrierArrive CopyArrive MbarrierComplete
     MbarrierWait Load RemoteStore Store BulkCommit BulkWait Wgmma WgmmaCommit WgmmaWait Exit
 }
 
@@ -241,6 +243,7 @@ impl Event {
             Event::MapRelease(at) | Event::MapAcquire { at, .. } => at.warp += by.warps,
             Event::Commit(at) | Event::Wait(at, _) | Event::WaitAll(at) | Event::WarpSync(at) => at.warp += by.warps,
             Event::ClusterArrive(at, _) | Event::ClusterWait(at) | Event::Exit(at) => at.warp += by.warps,
+            Event::GridWait(at) => at.warp += by.warps,
             Event::BulkCommit(at) | Event::BulkWait { at, .. } => at.warp += by.warps,
             Event::WgmmaCommit(at) | Event::WgmmaWait(at, _) => at.warp += by.warps,
             Event::Arrive { at, id } => (at.warp, *id) = (at.warp + by.warps, *id + by.blocks * BARRIERS),

@@ -33,8 +33,11 @@ pub struct Found {
     start_known: Option<bool>,
 }
 
+/// A byte, and the earlier grid that may still touch it, if the race is with that one.
+type Place = (Option<usize>, Space, u64);
+
 /// Faulty bytes, and the worst that lies between two accesses to each.
-pub type Faulty = BTreeMap<(Space, u64), Gap>;
+pub type Faulty = BTreeMap<Place, Gap>;
 
 impl Found {
     /// What the event that the detector has just executed has hit.
@@ -109,7 +112,7 @@ impl Found {
     }
 }
 
-fn worst(faulty: &mut Faulty, place: (Space, u64), gap: Gap) {
+fn worst(faulty: &mut Faulty, place: Place, gap: Gap) {
     let found = faulty.entry(place).or_insert(gap);
     *found = gap.max(*found);
 }
@@ -119,11 +122,11 @@ fn worst(faulty: &mut Faulty, place: (Space, u64), gap: Gap) {
 pub fn agree(races: &[Race], found: &[Found]) -> Result<Faulty, String> {
     let (mut expected, mut faulty) = (Faulty::new(), Faulty::new());
     for race in races {
-        race.bytes.clone().for_each(|byte| worst(&mut expected, (race.space, byte), race.gap));
+        race.bytes.clone().for_each(|byte| worst(&mut expected, (None, race.space, byte), race.gap));
     }
     for one in found {
         for byte in one.bytes() {
-            worst(&mut faulty, (one.space, byte), one.gap);
+            worst(&mut faulty, (None, one.space, byte), one.gap);
             let at_byte = |race: &&Race| race.space == one.space && race.bytes.contains(&byte);
             if !races.iter().filter(at_byte).any(|race| one.is(race)) {
                 return Err(format!("byte {byte:#x}: no such race as {one:?}"));

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 use std::rc::Rc;
+use std::sync::Arc;
 
+use super::earlier::{Accesses, Early, agree_early};
 use super::event::{Event, Shift};
 use super::found::{Found, agree};
 use super::oracle::Oracle;
@@ -18,6 +20,8 @@ pub struct Note {
     pub site: Site,
     pub event: Event,
     pub found: Vec<Found>,
+    /// What it touched of earlier grids.
+    pub early: Vec<Early>,
 }
 
 /// All that one detector heard.
@@ -45,8 +49,39 @@ impl Notes {
 /// What the detectors of one launch heard and found, by cluster.
 #[derive(Default)]
 pub struct Launch {
-    pub(super) clusters: BTreeMap<u32, Notes>,
+    pub(super) clusters: BTreeMap<u32, Arc<Notes>>,
+    /// The launches that it may overlap with.
+    before: Vec<Before>,
     ticks: u64,
+}
+
+/// A launch that need not be complete when the next one starts.
+pub struct Before {
+    pub clusters: BTreeMap<u32, Arc<Notes>>,
+    /// Does it let the next one start while its blocks run?
+    pub early: bool,
+}
+
+impl Before {
+    /// What it did, in pieces between cuts.
+    fn accesses(&self, cuts: &Rc<Cuts>) -> Accesses {
+        let mut accesses = Accesses::default();
+        for (number, notes) in &self.clusters {
+            let mut oracle = Oracle::new(&notes.lanes, notes.warps_per_block);
+            oracle.cuts = Some(cuts.clone());
+            notes.all.iter().for_each(|note| drop(oracle.step(&note.event, note.site)));
+            accesses.add(*number, &oracle);
+        }
+        if self.early { accesses } else { accesses.of_ended_blocks() }
+    }
+}
+
+/// Where accesses begin and end.
+type Cuts = BTreeSet<(Space, u64)>;
+
+fn cuts<'a>(events: impl Iterator<Item = &'a Event>) -> Cuts {
+    let touched = events.flat_map(|event| event.touched());
+    touched.flat_map(|((space, range), _)| [(space, range.start), (space, range.end)]).collect()
 }
 
 /// How much was compared.
@@ -57,6 +92,8 @@ pub struct Compared {
     pub faulty: [usize; 3],
     /// Bytes of global memory that clusters without order both touched, and one of them wrote.
     pub crossed: usize,
+    /// Bytes that an earlier grid might still have touched.
+    pub early: usize,
 }
 
 impl AddAssign for Compared {
@@ -64,10 +101,15 @@ impl AddAssign for Compared {
         self.events += other.events;
         self.faulty.iter_mut().zip(other.faulty).for_each(|(all, here)| *all += here);
         self.crossed += other.crossed;
+        self.early += other.early;
     }
 }
 
 impl Launch {
+    pub(super) fn behind(before: Vec<Before>) -> Launch {
+        Launch { before, ..Launch::default() }
+    }
+
     pub(super) fn tick(&mut self) -> u64 {
         self.ticks += 1;
         self.ticks
@@ -75,7 +117,8 @@ impl Launch {
 
     #[cfg(test)]
     pub fn notes_mut(&mut self, cluster: u32) -> &mut Vec<Note> {
-        &mut self.clusters.get_mut(&cluster).expect("the cluster was recorded").all
+        let notes = self.clusters.get_mut(&cluster).expect("the cluster was recorded");
+        &mut Arc::get_mut(notes).expect("no later launch overlaps with this one").all
     }
 
     pub fn events(&self) -> usize {
@@ -102,17 +145,28 @@ impl Launch {
         if self.clusters.values().any(|notes| notes.in_turns) {
             return self.compare_together();
         }
-        let mut compared = Compared::default();
+        let (behind, mut compared) = (self.earlier(), Compared::default());
         let mut touched = Vec::new();
         for (number, notes) in &self.clusters {
             let nowhere = Shift { cluster: 0, warps: 0, blocks: 0 };
             let all = notes.all.iter().map(|note| (nowhere, note)).collect();
-            let one = judge(Oracle::new(&notes.lanes, notes.warps_per_block), all, |_| nowhere);
+            let oracle = behind.begin(Oracle::new(&notes.lanes, notes.warps_per_block));
+            let one = judge(oracle, all, |_| nowhere);
             compared += one.map_err(|difference| format!("cluster {number}: {difference}"))?;
             touched.push((*number, Touched::of(notes)));
         }
         compared.crossed = self.compare_apart(&touched)?;
         Ok(compared)
+    }
+
+    /// What earlier launches did, if there are such.
+    fn earlier(&self) -> Behind {
+        let launches = self.before.iter().map(|before| &before.clusters).chain([&self.clusters]);
+        let notes = launches.flat_map(|clusters| clusters.values()).flat_map(|notes| &notes.all);
+        let cuts = if self.before.is_empty() { Cuts::new() } else { cuts(notes.map(|note| &note.event)) };
+        let cuts = Rc::new(cuts);
+        let grids = self.before.iter().map(|before| Rc::new(before.accesses(&cuts))).collect();
+        Behind { cuts, grids }
     }
 
     /// Clusters that take turns: one graph for all of them.
@@ -122,13 +176,13 @@ impl Launch {
         let shift = |cluster: u32| Shift { cluster, warps: cluster * warps, blocks: cluster * blocks };
         let count = self.clusters.keys().max().map_or(0, |last| last + 1);
         let lanes = first.lanes.repeat(count as usize);
-        let of_cluster = |(number, notes): (&u32, &'a Notes)| {
+        let of_cluster = |(number, notes): (&u32, &'a Arc<Notes>)| {
             let here = shift(*number);
             notes.all.iter().map(move |note| (here, note))
         };
         let mut all: Vec<(Shift, &Note)> = self.clusters.iter().flat_map(of_cluster).collect();
         all.sort_by_key(|(_, note)| note.sequence);
-        judge(Oracle::grid(&lanes, first.warps_per_block, blocks), all, shift)
+        judge(self.earlier().begin(Oracle::grid(&lanes, first.warps_per_block, blocks)), all, shift)
     }
 
     /// Clusters that know nothing of each other: what each says of global memory, and what the ledger makes of it.
@@ -165,6 +219,20 @@ impl Launch {
     }
 }
 
+/// Earlier grids, and all pieces of global memory that they or this one touched.
+struct Behind {
+    cuts: Rc<Cuts>,
+    grids: Vec<Rc<Accesses>>,
+}
+
+impl Behind {
+    fn begin(&self, mut oracle: Oracle) -> Oracle {
+        oracle.begin_behind(&self.grids);
+        oracle.cuts = Some(self.cuts.clone());
+        oracle
+    }
+}
+
 /// Two clusters, and one of them writes.
 fn is_conflict(crossing: &Crossing) -> Result<(), String> {
     let (first, second) = (&crossing.first, &crossing.second);
@@ -180,19 +248,17 @@ fn is_conflict(crossing: &Crossing) -> Result<(), String> {
 /// Has the definition judge events in their order. `home` says where a cluster's warps begin.
 fn judge(mut oracle: Oracle, all: Vec<(Shift, &Note)>, home: impl Fn(u32) -> Shift) -> Result<Compared, String> {
     let events: Vec<Event> = all.iter().map(|(shift, note)| note.event.shifted(*shift)).collect();
-    let edges = |event: &Event| {
-        let touched = event.touched().into_iter();
-        touched.flat_map(|((space, range), _)| [(space, range.start), (space, range.end)]).collect::<Vec<_>>()
-    };
-    let cuts: BTreeSet<(Space, u64)> = events.iter().flat_map(edges).collect();
-    oracle.cuts = Some(Rc::new(cuts));
+    let known = oracle.cuts.take().unwrap_or_default();
+    oracle.cuts = Some(Rc::new(cuts(events.iter()).union(&known).copied().collect()));
     let mut compared = Compared::default();
     for (event, (shift, note)) in events.iter().zip(&all) {
         let races = oracle.step(event, note.site);
         let found: Vec<Found> = note.found.iter().map(|found| found.shifted(*shift, home(found.cluster))).collect();
-        let faulty = agree(&races, &found)
-            .map_err(|difference| format!("event {}, {event:x?}: {difference}", compared.events))?;
+        let judged = agree(&races, &found).and_then(|faulty| Ok((faulty, agree_early(&oracle.early, &note.early)?)));
+        let (faulty, early) =
+            judged.map_err(|difference| format!("event {}, {event:x?}: {difference}", compared.events))?;
         compared.events += 1;
+        compared.early += early.len();
         faulty.values().for_each(|gap: &Gap| compared.faulty[*gap as usize] += 1);
     }
     Ok(compared)

@@ -57,7 +57,7 @@ pub struct Past {
 /// All accesses to a byte, and which of them are writes.
 #[derive(Clone, Default)]
 pub struct History {
-    all: Vec<Past>,
+    pub all: Vec<Past>,
     writes: Vec<usize>,
 }
 
@@ -217,6 +217,9 @@ impl Oracle {
     pub fn touch(&mut self, now: Past, stretch: &Stretch, races: &mut Vec<Race>) {
         let space = stretch.0;
         for bytes in self.pieces(stretch).into_iter().filter(|bytes| !bytes.is_empty()) {
+            if space == Space::Global {
+                self.note_early(&now, &bytes);
+            }
             let mut past = self.history.remove(&(space, bytes.start)).unwrap_or_default();
             let mut gaps = BTreeMap::new();
             let conflicts: Box<dyn Iterator<Item = usize>> =

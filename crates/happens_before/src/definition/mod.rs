@@ -4,6 +4,7 @@
 //! launches, and [`Launch::compare`] has the definition judge them. Only tests ask for it: without the feature
 //! `definition` nothing of it is compiled.
 
+mod earlier;
 mod event;
 mod found;
 mod graph;
@@ -18,6 +19,7 @@ pub use recorder::{Recorder, begin_launch, record};
 
 #[cfg(test)]
 pub(crate) use self::{
+    earlier::{Accesses, Early, agree_early},
     event::{Event, Shift, lanes_of},
     found::{Faulty, Found, agree},
     oracle::Oracle,

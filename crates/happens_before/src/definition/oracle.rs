@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use super::earlier::{Earlier, Early};
 use super::event::{Event, descriptor, elements, lanes_of};
 use super::graph::{Ancestors, Id, Node, Release};
 use super::memory::{History, Past, Race, Unit};
@@ -87,6 +88,9 @@ pub struct Oracle {
     pub words: BTreeMap<(Space, u64), Word>,
     /// Events so far.
     pub steps: usize,
+    /// Grids that need not be complete, and what the last event touched of theirs.
+    pub earlier: Vec<Earlier>,
+    pub early: Vec<Early>,
 }
 
 impl Oracle {
@@ -113,6 +117,8 @@ impl Oracle {
             cuts: None,
             words: BTreeMap::new(),
             steps: 0,
+            earlier: Vec::new(),
+            early: Vec::new(),
         }
     }
 
@@ -120,6 +126,7 @@ impl Oracle {
     pub fn step(&mut self, event: &Event, site: Site) -> Vec<Race> {
         let mut races = Vec::new();
         self.steps += 1;
+        self.early.clear();
         match event {
             Event::Access { .. } | Event::Copy { .. } => self.access(event, site, &mut races),
             Event::Load { .. } | Event::RemoteStore { .. } | Event::Store { .. } | Event::Wgmma { .. } => {
@@ -148,6 +155,7 @@ impl Oracle {
                 groups.push(std::mem::take(open));
             }
             Event::WgmmaWait(at, pending) => self.wgmma_wait(*at, *pending),
+            Event::GridWait(at) => self.wait_for_grids(*at),
             Event::Exit(at) => lanes_of(at.mask).iter().for_each(|lane| self.thread(at.warp, *lane).exited = true),
             _ => self.meeting(event),
         }

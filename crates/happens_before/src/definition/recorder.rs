@@ -3,9 +3,10 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
+use super::earlier::Early;
 use super::event::Event;
 use super::found::Found;
-use super::launch::{Launch, Note, Notes};
+use super::launch::{Before, Launch, Note, Notes};
 use crate::{
     Bulk, Commons, Crossing, Detector, Fault, Kind, Lanes, Places, ProxyFence, Seen, Semantics, Site, Space, Stretch,
     Touches,
@@ -30,10 +31,16 @@ pub fn record<T>(run: impl FnOnce() -> T) -> (T, Vec<Launch>) {
     (result, launches().take().unwrap_or_default())
 }
 
-/// The detectors from now on belong to a new launch.
-pub fn begin_launch() {
+/// The detectors from now on belong to a new launch. It may overlap with as many of those before it as there are answers to
+/// whether they let it start while their blocks run.
+pub fn begin_launch(early: &[bool]) {
     let mut launches = LAUNCHES.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    launches.iter_mut().for_each(|all| all.push(Launch::default()));
+    if let Some(all) = launches.as_mut() {
+        let before = all[all.len() - early.len()..].iter().zip(early);
+        let before =
+            before.map(|(launch, early)| Before { clusters: launch.clusters.clone(), early: *early }).collect();
+        all.push(Launch::behind(before));
+    }
 }
 
 /// In the place of a [`Detector`]. It does not lend it to be changed, so that nothing can be told past the record.
@@ -55,7 +62,7 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         if let Some(mut notes) = self.notes.take() {
             notes.summary = self.detector.summary();
-            with_last(|launch| launch.clusters.insert(self.detector.number, *notes));
+            with_last(|launch| launch.clusters.insert(self.detector.number, Arc::new(*notes)));
         }
     }
 }
@@ -84,7 +91,8 @@ impl Recorder {
         if let (Some(notes), Some(event)) = (&mut self.notes, event) {
             let found = Found::by(&self.detector, &event, site);
             let sequence = with_last(|launch| launch.tick()).unwrap_or_default();
-            notes.all.push(Note { sequence, site, event, found });
+            let early = Early::by(&self.detector, &event);
+            notes.all.push(Note { sequence, site, event, found, early });
         }
     }
 
@@ -107,11 +115,6 @@ impl Recorder {
 
     pub fn begin_behind(&mut self, touches: Vec<Arc<Touches>>) {
         self.detector.begin_behind(touches);
-    }
-
-    /// The definition sees one grid.
-    pub fn wait_for_grids(&mut self, at: Lanes) {
-        self.detector.wait_for_grids(at);
     }
 
     pub fn keep_record(&mut self) {
@@ -210,6 +213,10 @@ impl Recorder {
 
     pub fn warp_sync(&mut self, at: Lanes, site: Site) {
         self.tell(site, || Event::WarpSync(at), |detector| detector.warp_sync(at, site));
+    }
+
+    pub fn wait_for_grids(&mut self, at: Lanes) {
+        self.tell(NOWHERE, || Event::GridWait(at), |detector| detector.wait_for_grids(at));
     }
 
     pub fn exit(&mut self, at: Lanes) {

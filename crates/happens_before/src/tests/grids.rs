@@ -1,9 +1,9 @@
 //! Clusters that meet in global memory: litmus programs, and random ones against the definition. Each cluster is one block.
 
 use super::differential::Dice;
-use super::{Event, Faulty, shaped};
+use super::{Before, Event, Faulty, shaped};
 use crate::actor::Gap;
-use crate::definition::{Found, Oracle, Shift, agree};
+use crate::definition::{Early, Found, Oracle, Shift, agree, agree_early};
 use crate::{Bulk, Commons, Detector, Kind, Lanes, ProxyFence, Scope, Semantics, Site, Space, Told};
 
 const CLUSTERS: u32 = 3;
@@ -31,16 +31,19 @@ impl Grid {
     /// Executes an event on both; returns the faulty bytes, or how they disagree.
     fn step(&mut self, event: &Event, site: Site) -> Result<Faulty, String> {
         let races = self.oracle.step(event, site);
-        agree(&races, &self.run(event, site))
+        let (found, early) = self.run(event, site);
+        let mut faulty = agree(&races, &found)?;
+        faulty.extend(agree_early(&self.oracle.early, &early)?);
+        Ok(faulty)
     }
 
     /// What the detector finds.
-    fn run(&mut self, event: &Event, site: Site) -> Vec<Found> {
+    fn run(&mut self, event: &Event, site: Site) -> (Vec<Found>, Vec<Early>) {
         let home = |at: &Lanes| ((at.warp / WARPS) as usize, Lanes { warp: at.warp % WARPS, mask: at.mask });
         let (cluster, at) = match event {
             Event::Access { at, .. } | Event::Fence(at, _) | Event::ProxyFence(at, _) | Event::WarpSync(at) => home(at),
             Event::Arrive { at, .. } | Event::Store { at, .. } | Event::BulkCommit(at) => home(at),
-            Event::BulkWait { at, .. } => home(at),
+            Event::BulkWait { at, .. } | Event::GridWait(at) => home(at),
             Event::Complete { waiters, .. } => home(&waiters[0]),
             event => unreachable!("{event:?}"),
         };
@@ -69,6 +72,7 @@ impl Grid {
                 detector.bulk_store(at, site, &Bulk { reads, writes, map: None, element: *element });
             }
             Event::BulkCommit(_) => detector.bulk_commit(at),
+            Event::GridWait(_) => detector.wait_for_grids(at),
             Event::BulkWait { pending, read, .. } => detector.bulk_wait(at, site, *pending, *read),
             event => unreachable!("{event:?}"),
         }
@@ -76,7 +80,18 @@ impl Grid {
         let found = Found::by(detector, &local(event, at), site);
         let found = found.iter().map(|one| one.shifted(shift(cluster as u32), shift(one.cluster))).collect();
         detector.exchange(&mut self.commons);
-        found
+        (found, Early::by(detector, event))
+    }
+
+    fn begin_behind(&mut self, grids: &[Before]) {
+        Before::begin_behind(grids, &mut self.detectors, &mut self.oracle);
+    }
+
+    /// What it did, for one that starts before it is complete.
+    fn before(mut self, early: bool) -> Before {
+        let mut nobody = Detector::numbered(u32::MAX, &[LIVE; WARPS as usize], WARPS);
+        nobody.exchange(&mut self.commons);
+        Before::new(&nobody.summary(), &self.oracle, early)
     }
 }
 
@@ -192,7 +207,7 @@ fn random(dice: &mut Dice) -> Vec<Event> {
     let one = Lanes { warp, mask: dice.pick(&[1, 2]) };
     let scope = dice.pick(&[Scope::Cta, Scope::Cluster, GPU, GPU, GPU, GPU]);
     let place = u64::from(dice.roll(4)) * 4;
-    match dice.roll(20) {
+    match dice.roll(21) {
         0..7 => {
             let (kind, bytes) = (dice.pick(&[Kind::Read, Kind::Read, Kind::Write]), dice.pick(&[4, 4, 8, 16]));
             vec![access(at, kind, Semantics::default(), if bytes > 4 { 0 } else { place }, bytes)]
@@ -217,6 +232,7 @@ fn random(dice: &mut Dice) -> Vec<Event> {
             [arrivals.to_vec(), vec![Event::Complete { id, waiters: all.to_vec() }]].concat()
         }
         18 => vec![Event::ProxyFence(at, ProxyFence::All)],
+        19 => vec![Event::GridWait(one)],
         _ => {
             let writes = vec![(Space::Global, 0..16)];
             let wait = Event::BulkWait { at: one, pending: 0, read: dice.roll(3) == 0 };
@@ -229,14 +245,26 @@ fn random(dice: &mut Dice) -> Vec<Event> {
     }
 }
 
+/// A grid of random events that may still run.
+fn before(seed: u64) -> Before {
+    let (mut dice, mut grid) = (Dice::new(seed), Grid::new());
+    for (event, site) in std::iter::repeat_with(|| random(&mut dice)).take(10).flatten().zip(0..) {
+        grid.step(&event, Site(site)).expect("they agree");
+    }
+    grid.before(seed.is_multiple_of(2))
+}
+
 /// `HAPPENS_BEFORE_SEQUENCES` and `HAPPENS_BEFORE_START` choose how many seeds, and which.
 #[test]
 fn clusters_agree_with_the_definition() {
     let number = |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let (count, start) = (number("HAPPENS_BEFORE_SEQUENCES", 4000u64), number("HAPPENS_BEFORE_START", 1));
-    let (mut faulty, mut clean) = ([0; 3], 0);
+    /// Behind the gaps: bytes of earlier grids.
+    const EARLY: usize = 3;
+    let (mut faulty, mut clean) = ([0; 4], 0);
     for seed in start..start + count {
         let (mut dice, mut grid, mut log) = (Dice::new(seed), Grid::new(), Vec::new());
+        grid.begin_behind(&(0..seed / 2 % 3).map(|number| before(seed * 3 + number)).collect::<Vec<_>>());
         let mut here = 0;
         for event in std::iter::repeat_with(|| random(&mut dice)).take(40).flatten().collect::<Vec<_>>() {
             let saved = (!seed.is_multiple_of(4) && event.accessing().is_some()).then(|| grid.clone());
@@ -249,8 +277,8 @@ fn clusters_agree_with_the_definition() {
             match saved.filter(|_| !bytes.is_empty()) {
                 // Most sequences take back what is faulty, so that long ordered runs arise.
                 Some(before) => grid = before,
-                None => bytes.values().for_each(|gap| {
-                    faulty[*gap as usize] += 1;
+                None => bytes.iter().for_each(|((grid, ..), gap)| {
+                    faulty[if grid.is_some() { EARLY } else { *gap as usize }] += 1;
                     here += 1;
                 }),
             }

@@ -11,9 +11,12 @@ mod rings;
 mod skeleton;
 mod wording;
 
+use std::rc::Rc;
+use std::sync::Arc;
+
 use super::clock::bits;
-use super::definition::{Event, Faulty, Found, Oracle, agree, never_quiet};
-use super::{Bulk, Detector, Places, Site};
+use super::definition::{Accesses, Early, Event, Faulty, Found, Oracle, agree, agree_early, never_quiet};
+use super::{Bulk, Detector, Places, Site, Summary, Touches};
 
 const ALL: u32 = u32::MAX;
 
@@ -24,6 +27,32 @@ fn shaped(mask: u32, addresses: &[u64; 32], bytes: u32) -> Places<'_> {
     let start = addresses[first as usize].checked_sub(u64::from(first) * u64::from(bytes));
     let fits = |places: &Places| bits(mask).all(|lane| places.at(lane, bytes) == addresses[lane as usize]);
     start.map(Places::Row).into_iter().chain([same]).find(fits).unwrap_or(Places::Each(addresses))
+}
+
+/// A grid that may still run, as detector and oracle know it.
+#[derive(Clone)]
+struct Before {
+    touches: Arc<Touches>,
+    accesses: Rc<Accesses>,
+}
+
+impl Before {
+    /// `early`: it lets others start while its blocks run.
+    fn new(summary: &Summary, oracle: &Oracle, early: bool) -> Before {
+        let (mut touches, mut accesses) = (Touches::default(), Accesses::default());
+        touches.add(summary);
+        accesses.add(0, oracle);
+        if !early {
+            (touches, accesses) = (touches.of_ended_blocks(), accesses.of_ended_blocks());
+        }
+        Before { touches: Arc::new(touches), accesses: Rc::new(accesses) }
+    }
+
+    fn begin_behind(all: &[Before], detectors: &mut [Detector], oracle: &mut Oracle) {
+        let touches: Vec<Arc<Touches>> = all.iter().map(|before| before.touches.clone()).collect();
+        detectors.iter_mut().for_each(|detector| detector.begin_behind(touches.clone()));
+        oracle.begin_behind(&all.iter().map(|before| before.accesses.clone()).collect::<Vec<_>>());
+    }
 }
 
 /// Detector and oracle, side by side.
@@ -44,7 +73,9 @@ impl Duel {
     fn step(&mut self, event: &Event, site: Site) -> Result<Faulty, String> {
         let races = self.oracle.step(event, site);
         self.run(event, site);
-        agree(&races, &Found::by(&self.detector, event, site))
+        let mut faulty = agree(&races, &Found::by(&self.detector, event, site))?;
+        faulty.extend(agree_early(&self.oracle.early, &Early::by(&self.detector, event))?);
+        Ok(faulty)
     }
 
     fn run(&mut self, event: &Event, site: Site) {
@@ -71,6 +102,7 @@ impl Duel {
             Event::Wait(at, pending) => detector.wait(*at, site, *pending),
             Event::WaitAll(at) => detector.wait_all(*at, site),
             Event::WarpSync(at) => detector.warp_sync(*at, site),
+            Event::GridWait(at) => detector.wait_for_grids(*at),
             Event::Arrive { at, id } => detector.barrier_arrive(*at, site, *id),
             Event::Complete { id, waiters } => detector.barrier_complete(*id, waiters),
             Event::Exit(at) => detector.exit(*at),

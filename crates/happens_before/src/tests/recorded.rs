@@ -16,7 +16,7 @@ fn touch(detector: &mut Recorder, site: u32, warp: u32, kind: Kind, space: Space
 /// One launch of clusters of two warps.
 fn launch(clusters: u32, run: impl FnOnce(&mut [Recorder])) -> Launch {
     let (_, mut launches) = record(|| {
-        begin_launch();
+        begin_launch(&[]);
         let mut all: Vec<Recorder> = (0..clusters).map(|number| Recorder::watching(number, &[1, 1], 2, true)).collect();
         run(&mut all);
     });

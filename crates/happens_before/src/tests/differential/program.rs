@@ -66,8 +66,17 @@ impl Program {
         warp / self.warps_per_block
     }
 
-    pub fn awake(&self) -> Vec<u32> {
+    fn awake(&self) -> Vec<u32> {
         (0..self.live.len() as u32).filter(|warp| self.ready(*warp) != 0).collect()
+    }
+
+    /// What happens next, unless nobody can go on.
+    pub fn event(&mut self) -> Option<Event> {
+        self.complete().or_else(|| {
+            let awake = self.awake();
+            let warp = (!awake.is_empty()).then(|| self.dice.pick(&awake))?;
+            Some(self.next(warp))
+        })
     }
 
     fn ready(&self, warp: u32) -> u32 {
@@ -167,7 +176,13 @@ impl Program {
 
     fn semantics(&mut self) -> Semantics {
         let [release, acquire, blind] = [2, 2, 6].map(|sides| self.dice.roll(sides) == 0);
-        Semantics { release, acquire, blind, sequential: false, scope: self.dice.pick(&[Scope::Cta, Scope::Cluster]) }
+        Semantics {
+            release,
+            acquire,
+            blind,
+            sequential: false,
+            scope: self.dice.pick(&[Scope::Cta, Scope::Cluster, Scope::Gpu]),
+        }
     }
 
     fn copy(&mut self, at: Lanes) -> Event {
@@ -194,12 +209,12 @@ impl Program {
         Event::Arrive { at, id }
     }
 
-    pub fn next(&mut self, warp: u32) -> Event {
+    fn next(&mut self, warp: u32) -> Event {
         let at = self.some(warp);
         if self.messages {
             return self.message(at);
         }
-        match self.dice.roll(140) {
+        match self.dice.roll(143) {
             0..40 => self.access(at),
             40..50 => self.copy(at),
             50..56 => Event::Commit(at),
@@ -213,6 +228,7 @@ impl Program {
                 Event::ProxyFence(at, self.dice.pick(&all))
             }
             91..139 => self.asynchronous(at),
+            139..142 => Event::GridWait(at),
             _ => {
                 self.live[warp as usize] &= !at.mask;
                 Event::Exit(at)
@@ -222,7 +238,7 @@ impl Program {
 
     /// A generation that is complete: barrier 0 wants every live lane, the others two arrivals. When nobody can go on,
     /// any generation with a waiter ends.
-    pub fn complete(&mut self) -> Option<Event> {
+    fn complete(&mut self) -> Option<Event> {
         if let Some(barrier) = self.mbarriers.iter().find(|(_, left)| **left == 0).map(|(barrier, _)| *barrier) {
             self.mbarriers.insert(barrier, self.dice.pick(&[1, 2, 8]));
             return Some(Event::MbarrierComplete(barrier));
