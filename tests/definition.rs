@@ -110,10 +110,11 @@ impl Tally {
     }
 
     fn print(&mut self, cases: usize, seeds: u64) {
-        let Compared { events, faulty: [fence, reach, order], crossed } = self.compared;
+        let Compared { events, faulty: [fence, reach, order], crossed, early } = self.compared;
         println!("{cases} cases under {seeds} schedules: {} launches, {events} events compared", self.launches);
         println!(
-            "unordered bytes: {order} without an edge, {reach} out of reach, {fence} without a proxy fence, {crossed} between clusters"
+            "unordered bytes: {order} without an edge, {reach} out of reach, {fence} without a proxy fence, {crossed} between clusters, \
+             {early} of earlier grids"
         );
         let kinds: Vec<String> = self.kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
         println!("events: {}", kinds.join(", "));
@@ -125,13 +126,13 @@ impl Tally {
 
     /// Our own cases are all compared, and show every kind of fault and of event.
     fn expect_everything(&self) -> Result<(), Failed> {
-        let Compared { faulty, crossed, .. } = self.compared;
+        let Compared { faulty, crossed, early, .. } = self.compared;
         let silent: Vec<&str> = KINDS.iter().copied().filter(|kind| !self.kinds.contains_key(kind)).collect();
         if !self.left_out.is_empty() {
             return Err(format!("not every filetest is compared: {:?}", self.left_out).into());
         }
-        if crossed == 0 || faulty.contains(&0) {
-            return Err(format!("too little is found: {faulty:?}, {crossed}").into());
+        if crossed == 0 || early == 0 || faulty.contains(&0) {
+            return Err(format!("too little is found: {faulty:?}, {crossed}, {early}").into());
         }
         if !silent.is_empty() {
             return Err(format!("kinds of events that do not happen: {silent:?}").into());

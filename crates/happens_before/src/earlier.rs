@@ -260,6 +260,48 @@ mod tests {
     }
 
     #[test]
+    fn strong_accesses_of_two_grids_share_a_location_if_it_is_the_same() {
+        let strong = |kind, scope, place, bytes| {
+            move |detector: &mut Detector| {
+                let what = (kind, Semantics::relaxed(scope));
+                let one = Lanes { mask: 1, ..ALL };
+                detector.ordered_access(one, Site(9), what, Space::Global, Places::Row(place), bytes);
+            }
+        };
+        let (gpu, cluster) = (crate::Scope::Gpu, crate::Scope::Cluster);
+        assert_eq!(found(strong(Kind::StrongRead, gpu, 256, 4)), []);
+        assert_eq!(found(strong(Kind::StrongRead, cluster, 256, 4)), [(3, 9, 256, 0)]);
+        assert_eq!(
+            found(strong(Kind::Atomic, gpu, 256, 8)),
+            [(3, 9, 256, 0)],
+            "the word before it is the same, no more"
+        );
+        assert_eq!(found(strong(Kind::Atomic, gpu, 252, 4)), [(2, 9, 252, 0)], "written without an atomic");
+    }
+
+    /// Bytes that were counted as one word and as part of a wider one.
+    #[test]
+    fn nobody_shares_two_locations() {
+        let mut earlier = Detector::new(&[u32::MAX], 1);
+        let count = |detector: &mut Detector, site, bytes| {
+            let what = (Kind::Atomic, Semantics::relaxed(crate::Scope::Gpu));
+            detector.ordered_access(Lanes { mask: 1, ..ALL }, site, what, Space::Global, Places::Row(0), bytes);
+        };
+        let mut touches = Touches::default();
+        (1..).zip([4, 8]).for_each(|(site, bytes)| count(&mut earlier, Site(site), bytes));
+        touches.add(&earlier.summary());
+        let touches = Arc::new(touches);
+        let against = |bytes| {
+            let mut detector = Detector::new(&[u32::MAX], 1);
+            detector.begin_behind(vec![touches.clone()]);
+            count(&mut detector, Site(9), bytes);
+            let found = detector.take_too_early();
+            found.iter().map(|(_, one)| (one.first.site.0, one.address)).collect::<Vec<_>>()
+        };
+        assert_eq!((against(4), against(8)), (vec![(2, 0)], vec![(1, 0)]));
+    }
+
+    #[test]
     fn whoever_follows_one_who_waited_has_waited() {
         let [one, two] = [0, 1].map(|warp| Lanes { warp, mask: u32::MAX });
         let read = |detector: &mut Detector| {

@@ -53,8 +53,9 @@ pub struct View {
     fenced: Vec<(Cover, Clock)>,
     /// What would be known besides if every scope were wide and every relaxed operation synchronised. It only explains.
     pub loose: Clock,
-    /// The grid before this one is complete.
+    /// The grid before this one is complete, and was so before a `fence.sc`.
     pub grids: bool,
+    sequential_grids: bool,
 }
 
 impl View {
@@ -71,6 +72,7 @@ impl View {
 
     pub fn join(&mut self, other: &View) {
         self.grids |= other.grids;
+        self.sequential_grids |= other.sequential_grids;
         self.seen.join(&other.seen);
         other.fenced.iter().for_each(|(cover, clock)| self.cover(*cover).join(clock));
         if !other.loose.is_empty() {
@@ -98,6 +100,7 @@ impl View {
         let seen = std::mem::take(&mut self.seen);
         self.cover(cover).join(&seen);
         self.seen = seen;
+        self.sequential_grids |= cover == Cover::Sequential && self.grids;
     }
 
     /// The lanes of `mask` whose operations up to `time` have not all passed a fence that serves `needed`.
@@ -113,7 +116,7 @@ impl View {
             seen: self.seen.carried(from, to),
             fenced: everywhere.map(|(cover, clock)| (*cover, clock.carried(from, to))).collect(),
             loose: self.loose.carried(from, to),
-            grids: self.grids,
+            ..*self
         }
     }
 
@@ -128,17 +131,20 @@ impl View {
         if !before.is_empty() {
             self.seen.join(&before);
         }
+        self.grids |= self.sequential_grids;
     }
 
     /// Tells of earlier `fence.sc` and of nothing else.
     pub fn only_sequential(&self) -> Option<View> {
         let clock = self.covered(Cover::Sequential);
-        (!clock.is_empty()).then(|| View { fenced: vec![(Cover::Sequential, clock)], ..View::default() })
+        let sequential_grids = self.sequential_grids;
+        let tells = !clock.is_empty() || sequential_grids;
+        tells.then(|| View { fenced: vec![(Cover::Sequential, clock)], sequential_grids, ..View::default() })
     }
 
     /// A view with the same order, for which only `clock` has passed a fence with this cover.
     pub fn with_only(&self, cover: Cover, clock: Clock) -> View {
-        View { seen: self.seen.clone(), fenced: vec![(cover, clock)], loose: self.loose.clone(), grids: self.grids }
+        View { seen: self.seen.clone(), fenced: vec![(cover, clock)], loose: self.loose.clone(), ..*self }
     }
 
     /// Writes out what lanes know of themselves; `time` is that of their own row.

@@ -162,27 +162,53 @@ fn atomics_of_two_clusters_are_strong_to_each_other_with_wide_scopes_only() {
     assert_eq!(judged(&both(Scope::Cluster)), Some(Gap::Order));
 }
 
-/// Every thread fences, a barrier, one counts for all; behind the counter the same again.
+/// From warp 1 to warp 3: every thread fences, a barrier, one counts for all; behind the counter the same again.
+fn through_a_counter(sequential: bool, counted: bool) -> Vec<Event> {
+    let fence = |at| Event::Fence(at, Semantics { acquire: true, sequential, ..Semantics::release(GPU) });
+    let whole = |warp| Lanes { warp, mask: LIVE };
+    let barrier = |first: u32| {
+        let all = [whole(first), whole(first + 1)];
+        let arrive = all.map(|at| Event::Arrive { at, id: first });
+        [arrive.to_vec(), vec![Event::Complete { id: first, waiters: all.to_vec() }]].concat()
+    };
+    let count = |warp| flag(warp, Kind::Atomic, Semantics::relaxed(GPU));
+    let writer = [vec![fence(whole(1)), fence(whole(0))], barrier(0), vec![count(0)]].concat();
+    let counter = if counted { vec![count(2)] } else { vec![] };
+    [writer, counter, barrier(2), vec![fence(whole(3))]].concat()
+}
+
 #[test]
 fn what_came_before_a_sequential_fence_is_known_behind_the_next_one() {
     let idiom = |sequential: bool, counted: bool| {
-        let fence = |at| Event::Fence(at, Semantics { acquire: true, sequential, ..Semantics::release(GPU) });
-        let whole = |warp| Lanes { warp, mask: LIVE };
-        let barrier = |first: u32| {
-            let all = [whole(first), whole(first + 1)];
-            let arrive = all.map(|at| Event::Arrive { at, id: first });
-            [arrive.to_vec(), vec![Event::Complete { id: first, waiters: all.to_vec() }]].concat()
-        };
-        let count = |warp| flag(warp, Kind::Atomic, Semantics::relaxed(GPU));
-        let writer =
-            [vec![weak(1, Kind::Write), fence(whole(1)), fence(whole(0))], barrier(0), vec![count(0)]].concat();
-        let counter = if counted { vec![count(2)] } else { vec![] };
-        let reader = [counter, barrier(2), vec![fence(whole(3)), weak(3, Kind::Read)]].concat();
-        judged(&[writer, reader].concat())
+        let between = through_a_counter(sequential, counted);
+        judged(&[vec![weak(1, Kind::Write)], between, vec![weak(3, Kind::Read)]].concat())
     };
     assert_eq!(idiom(true, true), None);
     assert_eq!(idiom(true, false), Some(Gap::Order), "an order of fences that nothing fixes is luck");
     assert!(idiom(false, true).is_some(), "other fences publish what their own thread writes");
+}
+
+#[test]
+fn a_wait_for_the_grid_before_is_passed_on_like_everything_else() {
+    let mut earlier = Grid::new();
+    earlier.step(&weak(0, Kind::Write), Site(0)).expect("they agree");
+    let before = earlier.before(true);
+    let is_early = |between: &[Event]| {
+        let mut grid = Grid::new();
+        grid.begin_behind(std::slice::from_ref(&before));
+        let events = [&[Event::GridWait(thread(1))], between, &[weak(3, Kind::Read)]].concat();
+        let faults = events.iter().zip(0..).map(|(event, site)| grid.step(event, Site(site)).expect("they agree"));
+        faults.last().is_some_and(|faulty| faulty.keys().any(|(grid, ..)| grid.is_some()))
+    };
+    let pass = |scope| {
+        let told =
+            [(1, Kind::StrongWrite, Semantics::release(scope)), (3, Kind::StrongRead, Semantics::acquire(scope))];
+        told.map(|(warp, kind, semantics)| flag(warp, kind, semantics))
+    };
+    assert!(is_early(&[]) && !is_early(&[Event::GridWait(thread(3))]));
+    assert!(is_early(&pass(Scope::Cta)) && !is_early(&pass(GPU)));
+    assert!(!is_early(&through_a_counter(true, true)));
+    assert!(is_early(&through_a_counter(true, false)) && is_early(&through_a_counter(false, true)));
 }
 
 #[test]
@@ -285,6 +311,6 @@ fn clusters_agree_with_the_definition() {
         }
         clean += usize::from(here == 0);
     }
-    println!("{count} sequences, {clean} without fault, {faulty:?} faulty bytes");
+    println!("{count} sequences, {clean} without fault, {faulty:?} faulty bytes, the last of earlier grids");
     assert!(clean > 0 && faulty.iter().all(|bytes| *bytes > 0), "{clean} {faulty:?}");
 }

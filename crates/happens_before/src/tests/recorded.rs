@@ -1,7 +1,8 @@
 //! Recorded launches: the definition agrees with what was found, and with nothing else.
 
 use crate::definition::{Launch, Recorder, begin_launch, record};
-use crate::{Commons, Kind, Lanes, Places, Scope, Semantics, Site, Space};
+use crate::{Commons, Kind, Lanes, Places, Scope, Semantics, Site, Space, Touches};
+use std::sync::Arc;
 
 const FLAG: u64 = 0x100;
 
@@ -86,4 +87,35 @@ fn clusters_in_turns_are_judged_together() {
     };
     assert_eq!(judged(Scope::Gpu), Ok([0; 3]));
     assert_eq!(judged(Scope::Cluster), Ok([0, 4, 4]), "the flag is raced for, and reaches nobody");
+}
+
+/// A launch that reads what the one before it wrote, and may overlap with that one.
+fn overlapping(waits: bool) -> Launch {
+    let (_, mut launches) = record(|| {
+        let mut touches = Touches::default();
+        begin_launch(&[]);
+        let mut before = Recorder::watching(0, &[1, 1], 2, true);
+        touch(&mut before, 0, 0, Kind::Write, Space::Global);
+        touches.add(&before.summary());
+        drop(before);
+        begin_launch(&[true]);
+        let mut detector = Recorder::watching(0, &[1, 1], 2, true);
+        detector.begin_behind(vec![Arc::new(touches)]);
+        if waits {
+            detector.wait_for_grids(lane(0));
+        }
+        touch(&mut detector, 1, 0, Kind::Read, Space::Global);
+    });
+    launches.pop().expect("two launches were recorded")
+}
+
+#[test]
+fn a_grid_that_may_still_run_must_be_waited_for() {
+    let judged = |waits| overlapping(waits).compare().map(|compared| (compared.events, compared.early));
+    assert_eq!((judged(false), judged(true)), (Ok((1, 4)), Ok((2, 0))));
+    let [mut waited, mut missed] = [true, false].map(overlapping);
+    let wait = waited.notes_mut(0).remove(0);
+    assert!(waited.compare().is_err(), "nobody told the definition of the wait");
+    missed.notes_mut(0).insert(0, wait);
+    assert!(missed.compare().is_err(), "found is a race that is none");
 }
