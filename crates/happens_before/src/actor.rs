@@ -45,7 +45,8 @@ impl Actor<'_> {
         self.needed.filter(|_| !asynchronous)
     }
 
-    fn asking(&self, mask: u32) -> u32 {
+    /// The lanes that ask, where an access is remembered as that of `mask`.
+    pub fn asking(&self, mask: u32) -> u32 {
         self.collective.unwrap_or(mask)
     }
 
@@ -113,12 +114,12 @@ impl Actor<'_> {
         if own { unknown & !self.asking(mask) } else { unknown }
     }
 
-    /// A lane of the earlier access, a lane of `mask` that does not follow it, and the worst that lies between them.
-    pub fn unordered(&self, prior: &Item, mask: u32) -> Option<(u8, u8, Gap)> {
+    /// A lane of the earlier access, one of those that ask and does not follow it, and the worst that lies between them.
+    pub fn unordered(&self, prior: &Item, asking: u32) -> Option<(u8, u8, Gap)> {
         let (ordered, origin) = (None, self.origin(prior.name));
         let unknown = self.unknown(origin, prior.time, prior.mask, ordered);
         let unexplained = self.view.loose.unknown_at(origin, prior.time, unknown);
-        let pair = |lanes, needed| self.strangers(prior, lanes, self.asking(mask), needed);
+        let pair = |lanes, needed| self.strangers(prior, lanes, asking, needed);
         let gap = |gap| move |(first, second)| (first, second, gap);
         pair(unexplained, ordered).map(gap(Gap::Order)).or_else(|| pair(unknown, ordered).map(gap(Gap::Reach))).or_else(
             || {
@@ -140,11 +141,6 @@ impl Actor<'_> {
         }
         let needed = self.needed(prior.asynchronous);
         (needed.is_some() && !knows(needed)).then_some(Gap::Fence)
-    }
-
-    /// The lanes that ask.
-    pub fn askers(&self, mask: u32) -> impl Iterator<Item = u8> {
-        bits(self.asking(mask))
     }
 
     /// One of `lanes` of the earlier access and another lane that asks, or the same if it does not know itself.

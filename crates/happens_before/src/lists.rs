@@ -1,6 +1,7 @@
 //! The exact case: every access to a word that still counts, with its lanes and bytes. Only lists find races.
 
 use super::actor::{Actor, Gap};
+use super::clock::bits;
 use super::mark::{Chain, Item};
 use super::pool::{Pool, make_room, push};
 use std::collections::BTreeMap;
@@ -164,7 +165,9 @@ impl Followed {
             items.iter().enumerate().rev().filter(|(_, item)| item.is_atomic() && item.bytes & new.bytes != 0);
         for (index, item) in atomics {
             let number = item.chain.number();
-            if !chains.contains_key(&number) && actor.askers(new.mask).any(|lane| actor.nearest(item, lane).is_none()) {
+            if !chains.contains_key(&number)
+                && bits(actor.asking(new.mask)).any(|lane| actor.nearest(item, lane).is_none())
+            {
                 chains.insert(number, index);
             }
         }
@@ -222,7 +225,8 @@ fn clash(items: &[Item], index: usize, actor: &Actor, new: &Item) -> Option<(u8,
     if !conflict {
         return None;
     }
-    let worst = actor.unordered(item, new.mask)?;
+    let asking = actor.asking(new.mask);
+    let worst = actor.unordered(item, asking)?;
     if !item.is_atomic() {
         return Some(worst);
     }
@@ -231,7 +235,7 @@ fn clash(items: &[Item], index: usize, actor: &Actor, new: &Item) -> Option<(u8,
         let through = observers(items, index, new).map(|later| actor.nearest(later, lane));
         through.fold(Some(gap), Option::min).map(|gap| (first, second, gap))
     };
-    actor.askers(new.mask).filter_map(asked).max_by_key(|(.., gap)| *gap)
+    bits(asking).filter_map(asked).max_by_key(|(.., gap)| *gap)
 }
 
 /// Drops of an earlier access what the new one stands for: whoever races with that races with the new one too.

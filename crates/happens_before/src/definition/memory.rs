@@ -216,7 +216,9 @@ impl Oracle {
 
     pub fn touch(&mut self, now: Past, stretch: &Stretch, races: &mut Vec<Race>) {
         let space = stretch.0;
-        for bytes in self.pieces(stretch).into_iter().filter(|bytes| !bytes.is_empty()) {
+        let pieces: Vec<Range<u64>> = self.pieces(stretch).into_iter().filter(|bytes| !bytes.is_empty()).collect();
+        let read = now.atomic.then(|| self.last_writer(space, &pieces, now.step)).flatten();
+        for bytes in pieces {
             if space == Space::Global {
                 self.note_early(&now, &bytes);
             }
@@ -233,7 +235,7 @@ impl Oracle {
                     races.push(Race { space, bytes, first, step, second_lane, gap, start_known });
                 }
             }
-            self.observe_atomics(Rc::make_mut(&mut past), &now, (space, bytes.start));
+            self.observe_atomics(Rc::make_mut(&mut past), &now, (space, bytes.start), read);
             let History { all, writes } = Rc::make_mut(&mut past);
             let index = all.len();
             if now.unit != Unit::Thread {
@@ -258,15 +260,31 @@ impl Oracle {
         }
     }
 
-    /// An atomic reads what the last write left; if that was an atomic, it observes it and all that one observed. PTX ISA,
-    /// "Observation Order". Lanes of one instruction have no order among themselves. An atomic stands for accesses of its
-    /// class that it follows: order composes on one byte.
-    fn observe_atomics(&self, History { all, writes }: &mut History, now: &Past, place: (Space, u64)) {
+    /// The event that wrote all these bytes last, but for one.
+    fn last_writer(&self, space: Space, pieces: &[Range<u64>], but: usize) -> Option<usize> {
+        let of_piece = |bytes: &Range<u64>| {
+            let History { all, writes } = &**self.history.get(&(space, bytes.start))?;
+            writes.iter().map(|write| all[*write].step).rfind(|step| *step != but)
+        };
+        let first = of_piece(pieces.first()?)?;
+        pieces.iter().all(|bytes| of_piece(bytes) == Some(first)).then_some(first)
+    }
+
+    /// An atomic reads what the last write left, if one left all its bytes; if that was an atomic, it observes it and all that
+    /// one observed. PTX ISA, "Observation Order". Lanes of one instruction have no order among themselves. An atomic stands
+    /// for accesses of its class that it follows: order composes on one byte.
+    fn observe_atomics(
+        &self,
+        History { all, writes }: &mut History,
+        now: &Past,
+        place: (Space, u64),
+        last_writer: Option<usize>,
+    ) {
         if !now.atomic {
             return;
         }
         let class = |past: &Past| (past.strong, past.asynchronous);
-        let (index, last) = (all.len(), writes.iter().copied().rfind(|write| all[*write].step != now.step));
+        let (index, last) = (all.len(), writes.iter().copied().rfind(|write| Some(all[*write].step) == last_writer));
         let read = last.filter(|last| all[*last].atomic && self.is_morally_strong(&all[*last], now));
         let step = read.map(|last| all[last].step);
         let read: BTreeSet<usize> = (0..index).filter(|one| Some(all[*one].step) == step).collect();
