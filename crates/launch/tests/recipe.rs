@@ -73,7 +73,7 @@ lse = "out"
 scale = { arg = "scale_log2", factor = "log2e" }
 strides = { q = [1, 2, 3, 1], k = ["n", 2, 3, 1], v = [1, 2, 3, 1], o = [1, 2, 3, 1] }
 mask = "window(n, 0)"
-lengths = { q = "n", k = "m", batch = 1, heads = 2, kv_heads = 1, dim = 128 }
+lengths = { q = "n", k = "m", batch = 1, heads = 2, kv_heads = 1, dim = 192, value_dim = 128 }
 "#;
 
 /// Bits as words, with and without comments.
