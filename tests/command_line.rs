@@ -455,6 +455,8 @@ fn a_problem_may_come_in_flags() {
     let line = ["--problem", "bf16 B3 H6/2 Sq40 Sk70 D128 window16/2", "--config", "5"];
     assert_eq!(printed(&flags), printed(&line));
     assert_eq!(printed(&["--seq", "512"]), printed(&[]));
+    let wide = printed(&["--head-dim", "192", "--value-dim", "128", "--config", "6"]);
+    assert_eq!(wide, printed(&["--problem", "D192/128", "--config", "6"]));
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("kernels");
     let said = printed(&["--mask", "causal", "--out", place.to_str().expect("a name")]);
@@ -463,8 +465,10 @@ fn a_problem_may_come_in_flags() {
     for (wrong, expected) in [
         (&["--mask", "window"][..], "`--mask window` needs `--window LEFT[,RIGHT]`"),
         (&["--window", "5"], "`--window` needs `--mask window`"),
-        (&["--head-dim", "136"], "config 1 does not compute"),
-        (&["--config", "3"], "there is no config 3: expected one of 1, 2, 4, 5"),
+        (&["--head-dim", "136"], "bytes of shared memory for a block, expected at most 101376: use config 2 or 4 or 6"),
+        (&["--head-dim", "264"], "head dimension 264 is not supported: expected a multiple of 8 from 16 to 256"),
+        (&["--value-dim", "12"], "head dimension 12 is not supported: expected a multiple of 8 from 16 to 256"),
+        (&["--config", "3"], "there is no config 3: expected one of 1, 2, 4, 5, 6"),
     ] {
         let output = veriflash(&[&["ptx"], wrong].concat());
         assert_eq!(output.status.code(), Some(2));

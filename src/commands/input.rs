@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 /// A kernel of ours.
 #[derive(Args)]
 pub struct BuiltIn {
-    /// What to compute, such as `B2 H8 S512 D64 causal` or `f16 B2 H8/2 Sq97 Sk161 D128 window64/0`
+    /// What to compute, such as `B2 H8 S512 D64 causal` or `f16 B2 H8/2 Sq97 Sk161 D192/128 window64/0`: D is the columns
+    /// of Q and K, then of V and O where they differ, multiples of 8 from 16 to 256
     #[arg(long, value_name = "PROBLEM")]
     pub problem: Option<Problem>,
 
-    /// How to compute it: the number of a configuration
+    /// How to compute it: the number of a configuration. Config 6 takes heads of any width, the others those up to 128
+    /// columns and what else fits into shared memory
     #[arg(long, default_value_t = 1)]
     pub config: u32,
 }

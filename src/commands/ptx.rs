@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Prints the kernel for a problem: PTX whose header is its recipe, ready for `sanitize`, `run` and `prove --kernel`
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  veriflash ptx --problem 'B2 H8 S512 D64 causal' > kernel.ptx\n  veriflash ptx --batch 4 --heads 16 --kv-heads 4 --seq 4096 --head-dim 128 --mask causal\n  veriflash ptx --seq 4096 --mask window --window 256 --config 5 --out kernels"
+    after_help = "Examples:\n  veriflash ptx --problem 'B2 H8 S512 D64 causal' > kernel.ptx\n  veriflash ptx --batch 4 --heads 16 --kv-heads 4 --seq 4096 --head-dim 128 --mask causal\n  veriflash ptx --head-dim 192 --value-dim 128 --config 6\n  veriflash ptx --seq 4096 --mask window --window 256 --config 5 --out kernels"
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -47,8 +47,13 @@ struct Shape {
     #[arg(long, conflicts_with = "problem")]
     seq_kv: Option<u32>,
 
+    /// Columns of Q and K: a multiple of 8 from 16 to 256
     #[arg(long, conflicts_with = "problem")]
     head_dim: Option<u32>,
+
+    /// Columns of V and O; as many as those of Q and K unless given
+    #[arg(long, conflicts_with = "problem")]
+    value_dim: Option<u32>,
 
     #[arg(long, conflicts_with = "problem")]
     dtype: Option<Type>,
@@ -80,8 +85,8 @@ enum Mask {
 impl Shape {
     /// The problem; none if no flag speaks of one.
     fn problem(&self) -> anyhow::Result<Option<Problem>> {
-        let Shape { batch, heads, kv_heads, seq, seq_kv, head_dim, dtype, .. } = *self;
-        let numbers = [batch, heads, kv_heads, seq, seq_kv, head_dim];
+        let Shape { batch, heads, kv_heads, seq, seq_kv, head_dim, value_dim, dtype, .. } = *self;
+        let numbers = [batch, heads, kv_heads, seq, seq_kv, head_dim, value_dim];
         let mask = self.mask()?;
         if numbers.iter().all(Option::is_none) && dtype.is_none() && mask.is_none() {
             return Ok(None);
@@ -93,6 +98,7 @@ impl Shape {
         builder = seq.into_iter().fold(builder, |builder, queries| builder.queries(queries));
         builder = seq_kv.into_iter().fold(builder, |builder, keys| builder.keys(keys));
         builder = head_dim.into_iter().fold(builder, |builder, columns| builder.head_dim(columns));
+        builder = value_dim.into_iter().fold(builder, |builder, columns| builder.value_dim(columns));
         if let Some(Type::Bf16) = dtype {
             builder = builder.dtype(DType::Bf16);
         }

@@ -56,7 +56,7 @@ impl Formula {
             let rows = |all: &[Payload], shape: Shape, head: u32, count: u32| -> Vec<Vec<Payload>> {
                 let [batch_stride, head_stride, row_stride] = shape.strides();
                 let start = batch as usize * batch_stride + head as usize * head_stride;
-                let row = |row: u32| all[start + row as usize * row_stride..][..problem.head_dim() as usize].to_vec();
+                let row = |row: u32| all[start + row as usize * row_stride..][..shape.columns as usize].to_vec();
                 (0..count).map(row).collect()
             };
             let queries = rows(&q, problem.q_shape(), head, problem.queries());
@@ -78,7 +78,7 @@ impl Formula {
         let scales = self.scales.iter().map(|scale| Payload::of(f64::from(*scale)));
         let scale = scales.fold(Payload::integer(1), Payload::times);
         let mut sum = Payload::default();
-        let mut output = vec![Payload::default(); row.len()];
+        let mut output = vec![Payload::default(); self.problem.value_dim() as usize];
         for (key, value) in (0..).zip(values).filter(|(key, _)| self.sees(query, *key)) {
             let products = row.iter().zip(&keys[key as usize]).map(|(a, b)| a.times(*b));
             let weight = products.fold(Payload::default(), Payload::plus).times(scale).power_of_two();

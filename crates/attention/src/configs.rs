@@ -1,5 +1,7 @@
 //! Kernel configurations: one row each. Tests of parity, emulation and text go through the table.
 
+use crate::problem::{Dims, HEAD_DIMS};
+
 /// How a kernel cuts its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -13,23 +15,26 @@ pub struct Config {
 }
 
 #[rustfmt::skip] // One row per line.
-pub const CONFIGS: [Config; 4] = [
+pub const CONFIGS: [Config; 5] = [
     Config { id: 1, rows: 32, keys: 64, warps: 4, stages: 2 },
     Config { id: 2, rows: 32, keys: 32, warps: 4, stages: 2 },
     Config { id: 4, rows: 32, keys: 64, warps: 4, stages: 1 },
     Config { id: 5, rows: 16, keys: 64, warps: 4, stages: 2 },
+    // For heads of any width: warps share no queries, so that none hands a wide output over.
+    Config { id: 6, rows: 64, keys: 32, warps: 4, stages: 2 },
 ];
 
-/// Head dimensions that each configuration is built for.
-pub const HEAD_DIMS: [u32; 15] = [16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128];
-
 /// Products take columns in sixteens.
-pub const fn product_columns(head_dim: u32) -> u32 {
-    head_dim.next_multiple_of(16)
+pub const fn product_columns(columns: u32) -> u32 {
+    columns.next_multiple_of(16)
 }
 
 /// What a block may take on an L4 (sm_89). CUDA C++ Programming Guide, "Compute Capabilities".
-const MAX_SHARED_BYTES: u32 = 99 * 1024;
+pub const MAX_SHARED_BYTES: u32 = 99 * 1024;
+
+/// What output, scores, weights and queries may take of a thread's 255 registers, so that the rest (addresses, statistics,
+/// what is loaded ahead) needs no stack. Measured with ptxas 13.0: the first to spill are those that would take 208.
+const MAX_FRAGMENT_REGISTERS: u32 = 192;
 
 impl Config {
     pub fn by_id(id: u32) -> Option<&'static Config> {
@@ -50,39 +55,60 @@ impl Config {
         self.warps / self.row_groups()
     }
 
+    /// Keys of a tile that one warp multiplies with.
+    pub const fn warp_keys(&self) -> u32 {
+        self.keys / self.key_groups()
+    }
+
     /// Queries, rings of keys and values in 16-bit elements, and what warps hand over at the end in f32: an output of
     /// 16 rows, and maximum and sum of two rows per lane.
-    pub const fn shared_bytes(&self, head_dim: u32) -> u32 {
+    pub const fn shared_bytes(&self, dims: Dims) -> u32 {
         // Tiles have columns in 64s.
-        let tiles = (self.rows + 2 * self.stages * self.keys) * head_dim.next_multiple_of(64) * 2;
-        let handed_over = (self.key_groups() - 1) * self.row_groups() * (16 * product_columns(head_dim) + 32 * 4) * 4;
+        let (head, value) = (dims.head.next_multiple_of(64), dims.value.next_multiple_of(64));
+        let tiles = (self.rows * head + self.stages * self.keys * (head + value)) * 2;
+        let handed_over = (self.key_groups() - 1) * self.row_groups() * (16 * product_columns(dims.value) + 32 * 4) * 4;
         tiles + handed_over
+    }
+
+    /// Whether a block has room for heads of these columns.
+    pub const fn fits(&self, dims: Dims) -> bool {
+        self.shared_bytes(dims) <= MAX_SHARED_BYTES
     }
 
     /// How many blocks are to fit on a processor of an L4: as many as have room for their shared memory, up to four. Beyond
     /// that the assembler would save registers and spill.
-    pub const fn blocks_per_processor(&self, head_dim: u32) -> u32 {
-        let blocks = MAX_SHARED_BYTES / self.shared_bytes(head_dim);
+    pub const fn blocks_per_processor(&self, dims: Dims) -> u32 {
+        let blocks = MAX_SHARED_BYTES / self.shared_bytes(dims);
         if blocks < 4 { blocks } else { 4 }
     }
 
-    const fn fits(&self, head_dim: u32) -> bool {
+    /// Whether a warp keeps its queries in registers. Otherwise it reads them from shared memory for every tile of keys:
+    /// their tile stays where it is in any case.
+    pub const fn holds_queries(&self, dims: Dims) -> bool {
+        // A thread has one in 32 of 16 rows: half a register per column in f32, a quarter in 16 bits.
+        let output = product_columns(dims.value) / 2;
+        let scores_and_weights = self.warp_keys() / 2 + self.warp_keys() / 4;
+        let queries = product_columns(dims.head) / 4;
+        output + scores_and_weights + queries <= MAX_FRAGMENT_REGISTERS
+    }
+
+    /// Warps divide rows and keys in sixteens, and every configuration serves heads of up to 128 columns.
+    const fn is_sound(&self) -> bool {
         self.rows.is_multiple_of(16)
             && self.warps.is_multiple_of(self.row_groups())
             && self.keys.is_multiple_of(self.key_groups() * 16)
-            && self.shared_bytes(head_dim) <= MAX_SHARED_BYTES
+            && self.fits(Dims { head: 128, value: 128 })
     }
 }
 
-/// A row that asks for more than a block may have does not compile.
+/// A row that asks for more than a block may have does not compile, nor a table that leaves a head without a row.
 const _: () = {
-    let mut row = 0;
+    let widest = Dims { head: *HEAD_DIMS.end(), value: *HEAD_DIMS.end() };
+    let (mut row, mut widest_fits) = (0, false);
     while row < CONFIGS.len() {
-        let mut dim = 0;
-        while dim < HEAD_DIMS.len() {
-            assert!(CONFIGS[row].fits(HEAD_DIMS[dim]), "a configuration does not fit");
-            dim += 1;
-        }
+        assert!(CONFIGS[row].is_sound(), "a configuration does not fit");
+        widest_fits |= CONFIGS[row].fits(widest);
         row += 1;
     }
+    assert!(widest_fits, "no configuration fits the widest heads");
 };

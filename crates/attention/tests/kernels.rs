@@ -1,7 +1,7 @@
 //! Properties of the kernels as text and as recipes, for every configuration.
 
-use attention::configs::{CONFIGS, Config, HEAD_DIMS};
-use attention::problem::{DType, Layout};
+use attention::configs::{CONFIGS, Config};
+use attention::problem::{DType, Dims, HEAD_DIMS, Layout};
 use attention::visibility::MaskKind;
 use attention::{Error, Problem, kernels};
 use launch::resolved::ArgumentValue::Scalar;
@@ -10,13 +10,22 @@ use launch::{Element, Kernel, Limits};
 const MASKS: [MaskKind; 4] =
     [MaskKind::None, MaskKind::CausalBottomRight, MaskKind::CausalTopLeft, MaskKind::Window { left: 100, right: 0 }];
 
-/// Each configuration with each mask, dtype and head dimension.
+/// Columns of K, and of V where they are others.
+const OTHER_VALUES: [(u32, u32); 8] =
+    [(192, 128), (64, 128), (128, 64), (40, 72), (72, 40), (16, 256), (256, 16), (136, 200)];
+
+fn dims() -> impl Iterator<Item = Dims> {
+    let same = HEAD_DIMS.step_by(8).map(|columns| (columns, columns));
+    same.chain(OTHER_VALUES).map(|(head, value)| Dims { head, value })
+}
+
+/// Each configuration with each mask and dtype, and each head dimension that it has room for.
 fn all() -> Vec<(&'static Config, Problem)> {
     let mut all = vec![];
     for (mask, dtype) in MASKS.into_iter().flat_map(|mask| [DType::F16, DType::Bf16].map(|dtype| (mask, dtype))) {
-        for (config, head_dim) in CONFIGS.iter().flat_map(|config| HEAD_DIMS.map(|head_dim| (config, head_dim))) {
-            let problem = Problem::builder().mask(mask).dtype(dtype).head_dim(head_dim).build().unwrap();
-            all.push((config, problem));
+        for (config, dims) in CONFIGS.iter().flat_map(|config| dims().map(move |dims| (config, dims))) {
+            let builder = Problem::builder().mask(mask).dtype(dtype).head_dim(dims.head).value_dim(dims.value);
+            all.extend(config.fits(dims).then(|| (config, builder.build().unwrap())));
         }
     }
     all
@@ -56,7 +65,7 @@ fn printed_modules_read_back_equal_and_verify() {
 fn the_table_counts_the_shared_memory_that_kernels_take() {
     for (config, problem) in all() {
         let built = kernels::build(&problem, config).unwrap();
-        assert_eq!(built.shared_bytes, config.shared_bytes(problem.head_dim()), "config {}", config.id);
+        assert_eq!(built.shared_bytes, config.shared_bytes(problem.dims()), "config {}", config.id);
     }
 }
 
@@ -119,15 +128,24 @@ fn recipes_resolve_and_fit_the_parameters() {
 /// Strides in the recipe are those of the problem's shapes.
 #[test]
 fn recipes_pass_the_strides_of_the_layout() {
-    for layout in [Layout::Bhsd, Layout::Bshd] {
-        let problem =
-            Problem::builder().batch(3).heads(6).kv_heads(2).queries(5).keys(7).layout(layout).build().unwrap();
+    for (layout, value_dim) in [(Layout::Bhsd, 64), (Layout::Bshd, 64), (Layout::Bhsd, 128), (Layout::Bshd, 40)] {
+        let problem = Problem::builder()
+            .batch(3)
+            .heads(6)
+            .kv_heads(2)
+            .queries(5)
+            .keys(7)
+            .layout(layout)
+            .value_dim(value_dim)
+            .build()
+            .unwrap();
         let resolved = kernel(&problem).resolve(&Limits::default()).unwrap();
         let passed = |name: String| {
             let found = resolved.launches[0].args.iter().find(|argument| argument.name.as_ref() == Some(&name));
             found.map(|argument| argument.value.clone())
         };
-        for (name, shape) in [("q", problem.q_shape()), ("k", problem.k_shape()), ("o", problem.o_shape())] {
+        let [q, k, v, o] = [problem.q_shape(), problem.k_shape(), problem.v_shape(), problem.o_shape()];
+        for (name, shape) in [("q", q), ("k", k), ("v", v), ("o", o)] {
             let [batch, head, row] = shape.strides();
             assert_eq!(passed(format!("{name}_batch_stride")), Some(Scalar(Element::U64, batch as u64)));
             assert_eq!(passed(format!("{name}_head_stride")), Some(Scalar(Element::U64, head as u64)));
@@ -136,6 +154,25 @@ fn recipes_pass_the_strides_of_the_layout() {
         let scale = (f64::from(problem.scale()) * std::f64::consts::LOG2_E) as f32;
         assert_eq!(passed("scale_log2".into()), Some(Scalar(Element::F32, scale.to_bits().into())));
     }
+}
+
+/// Up to 128 columns every configuration serves, and beyond at least one; queries are read again only where they must.
+#[test]
+fn heads_of_any_width_have_a_configuration() {
+    for (head, value) in HEAD_DIMS.step_by(8).flat_map(|head| HEAD_DIMS.step_by(8).map(move |value| (head, value))) {
+        let dims = Dims { head, value };
+        let serving = CONFIGS.iter().filter(|config| config.fits(dims)).count();
+        assert!(serving == CONFIGS.len() || (serving > 0 && head.max(value) > 128), "{dims:?}: {serving}");
+        assert!(head.max(value) > 128 || CONFIGS.iter().all(|config| config.holds_queries(dims)), "{dims:?}");
+    }
+    let loads = |head_dim: u32| {
+        let problem = Problem::builder().head_dim(head_dim).build().unwrap();
+        let text = kernels::kernel(&problem, Config::by_id(6).unwrap()).unwrap().parsed.source.text;
+        let (before, after) = text.split_once("$loop").unwrap();
+        [before, after].map(|part| part.matches("ldmatrix").count())
+    };
+    // Keys of 32 rows are two loads for each 16 columns, values the same; queries one.
+    assert_eq!((loads(192), loads(256)), ([12, 48], [0, 80]));
 }
 
 #[test]
@@ -147,8 +184,13 @@ fn problems_that_a_configuration_does_not_compute_are_refused() {
     let builder = || Problem::builder().batch(1).heads(1).queries(1);
     assert_eq!(
         refused(builder().head_dim(136).build().unwrap()),
-        "config 1 does not compute f16 B1 H1 S1 D136 full: head dimensions 136 and 136, expected both the same multiple \
-         of 8 from 16 to 128"
+        "config 1 does not compute f16 B1 H1 S1 D136 full: 130048 bytes of shared memory for a block, expected at most \
+         101376: use config 2 or 4 or 6"
+    );
+    assert_eq!(
+        refused(builder().head_dim(256).build().unwrap()),
+        "config 1 does not compute f16 B1 H1 S1 D256 full: 181248 bytes of shared memory for a block, expected at most \
+         101376: use config 6"
     );
     assert!(
         refused(builder().keys(1 << 31).build().unwrap()).ends_with("2147483648 keys, expected at most 2147483647")

@@ -158,6 +158,7 @@ fn problem(contract: &AttentionContract, resolved: &Resolved) -> Result<Problem,
         .queries(small("q", lengths.q)?)
         .keys(small("k", lengths.k)?)
         .head_dim(small("dim", lengths.dim)?)
+        .value_dim(small("value_dim", lengths.value_dim)?)
         .dtype(dtype(&contract.q, resolved)?)
         .mask(mask(&contract.mask)?)
         .layout(layout(&contract.layout)?);

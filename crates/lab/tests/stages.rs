@@ -31,6 +31,20 @@ fn edited(text: &str, from: &str, to: &str) -> String {
     text.replacen(from, to, 1)
 }
 
+/// Values with columns of their own are judged by them, and only if the contract says so.
+#[test]
+fn values_may_have_columns_of_their_own() {
+    let problem: attention::Problem = "bf16 B1 H2/1 Sq33 Sk40 D192/128 causal".parse().unwrap();
+    let config = attention::configs::Config::by_id(6).unwrap();
+    let text = attention::kernels::kernel(&problem, config).unwrap().parsed.source.text;
+    assert_eq!(case(&text).problem, problem);
+    let pack = pack_of(&text);
+    assert_eq!(pack.tally().to_string(), "3 passed, 0 failed, 5 not run", "{}", pack.table());
+    let silent = launch::Kernel::parse("case.ptx", &edited(&text, ", value_dim = \"dv\"", "")).unwrap();
+    let refused = lab::Case::new(silent).unwrap_err().to_string();
+    assert!(refused.contains("buffer `v` holds 5120 bf16: expected 7680 bf16 for bf16 B1 H2/1"), "{refused}");
+}
+
 #[test]
 fn a_bare_machine_proves_three_stages_and_says_how_to_get_more() {
     let pack = pack_of(&kernel_text());

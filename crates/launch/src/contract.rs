@@ -118,6 +118,8 @@ pub struct Lengths {
     pub heads: Expr,
     /// Key and value heads; as many as query heads when not given.
     pub kv_heads: Option<Expr>,
-    /// Elements per head.
+    /// Elements per head, of queries and keys.
     pub dim: Expr,
+    /// Elements per head, of values and output; as many as `dim` when not given.
+    pub value_dim: Option<Expr>,
 }

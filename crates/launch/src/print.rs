@@ -183,6 +183,7 @@ fn lengths(lengths: &Lengths) -> String {
     fields.push(("heads", integer(&lengths.heads)));
     fields.extend(lengths.kv_heads.as_ref().map(|heads| ("kv_heads", integer(heads))));
     fields.push(("dim", integer(&lengths.dim)));
+    fields.extend(lengths.value_dim.as_ref().map(|dim| ("value_dim", integer(dim))));
     table(fields)
 }
 

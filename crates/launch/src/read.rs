@@ -314,7 +314,7 @@ fn mask(item: Item) -> Result<Mask, Fault> {
 
 fn lengths(item: Item) -> Result<Lengths, Fault> {
     let table = item.table("`lengths`")?;
-    table.allow(&["q", "k", "batch", "heads", "kv_heads", "dim"])?;
+    table.allow(&["q", "k", "batch", "heads", "kv_heads", "dim", "value_dim"])?;
     let need = |key: &str| table.need(key)?.expr();
     Ok(Lengths {
         q: need("q")?,
@@ -323,6 +323,7 @@ fn lengths(item: Item) -> Result<Lengths, Fault> {
         heads: need("heads")?,
         kv_heads: table.optional("kv_heads", |item| item.expr())?,
         dim: need("dim")?,
+        value_dim: table.optional("value_dim", |item| item.expr())?,
     })
 }
 

@@ -172,6 +172,7 @@ fn lengths(lengths: &contract::Lengths, names: &Names) -> Result<resolved::Lengt
         heads: length("lengths.heads", &lengths.heads)?,
         kv_heads: length("lengths.kv_heads", lengths.kv_heads.as_ref().unwrap_or(&lengths.heads))?,
         dim: length("lengths.dim", &lengths.dim)?,
+        value_dim: length("lengths.value_dim", lengths.value_dim.as_ref().unwrap_or(&lengths.dim))?,
     })
 }
 

@@ -220,6 +220,8 @@ pub struct Lengths {
     pub heads: u64,
     /// Key and value heads.
     pub kv_heads: u64,
-    /// Elements per head.
+    /// Elements per head, of queries and keys.
     pub dim: u64,
+    /// Elements per head, of values and output.
+    pub value_dim: u64,
 }

@@ -73,7 +73,7 @@ lse = "out"
 scale = { arg = "scale_log2", factor = "log2e" }
 strides = { q = [1, 2, 3, 1], k = ["n", 2, 3, 1], v = [1, 2, 3, 1], o = [1, 2, 3, 1] }
 mask = "window(n, 0)"
-lengths = { q = "n", k = "m", batch = 1, heads = 2, kv_heads = 1, dim = 128 }
+lengths = { q = "n", k = "m", batch = 1, heads = 2, kv_heads = 1, dim = 192, value_dim = 128 }
 "#;
 
 /// Bits as words, with and without comments.
@@ -176,7 +176,8 @@ fn files_are_relative_to_the_recipe() {
     let launch = &resolved.launches[0];
     assert_eq!((launch.grid, launch.shared, launch.repeat), ([8, 2, 1], 49152, 3));
     assert_eq!(launch.args[9].value.size(), 32);
-    assert_eq!(resolved.lengths.unwrap().k, 513);
+    let lengths = resolved.lengths.unwrap();
+    assert_eq!((lengths.k, lengths.dim, lengths.value_dim), (513, 192, 128));
     std::fs::write(folder.path().join("params.bin"), [7u8; 20]).unwrap();
     assert!(recipe.resolve(&Limits::default()).unwrap_err().to_string().contains("at is 16: expected 0 to 12"));
 }

@@ -42,8 +42,8 @@ pub mod prelude {
     pub use crate::pipeline::{Begun, CopyRing, Full, begin};
     pub use crate::values::{
         Accumulator, BF16, Cell, Coordinate, Element, F16, F32, I32, Matrix, Packed, Pred, ROWS_PER_THREAD, RowOperand,
-        RowVars, Rows, SharedTile, SharedVector, Slice, Tensor, U32, U64, Value, Var, View, mma, mma_add, parameter,
-        row_of_lane,
+        RowVars, Rows, SharedTile, SharedVector, Slice, Tensor, Transposed, U32, U64, Value, Var, View, mma, mma_add,
+        parameter, row_of_lane,
     };
     pub use crate::{BuildError, Options, Reach};
 }

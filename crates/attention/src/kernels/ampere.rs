@@ -6,21 +6,23 @@ use super::parts::epilogue::{store_log_sum_exp, store_output};
 use super::parts::masks::Mask;
 use super::parts::merge::{Merge, WarpPlace};
 use super::parts::online_softmax::OnlineSoftmax;
+use super::parts::query::Query;
 use crate::configs::{Config, product_columns};
+use crate::problem::Dims;
 use tile::Built;
 use tile::prelude::*;
 
 pub const ENTRY: &str = "attention_forward";
 
-/// The kernel of one configuration, for matrices of `E` with `head_dim` columns.
-pub fn forward<E: Element>(config: &Config, head_dim: u32, mask: &dyn Mask) -> Result<Built, BuildError> {
-    let blocks_per_processor = Some(config.blocks_per_processor(head_dim));
+/// The kernel of one configuration, for matrices of `E` with as many columns as `dims` says.
+pub fn forward<E: Element>(config: &Config, dims: Dims, mask: &dyn Mask) -> Result<Built, BuildError> {
+    let blocks_per_processor = Some(config.blocks_per_processor(dims));
     let options = Options { target: ptx::Target::SM_80, threads: config.threads(), blocks_per_processor };
-    tile::build(ENTRY, options, || body::<E>(config, head_dim, mask))
+    tile::build(ENTRY, options, || body::<E>(config, dims, mask))
 }
 
 /// One block: `config.rows` queries of one head against every key tile they see.
-fn body<E: Element>(config: &Config, head_dim: u32, mask: &dyn Mask) {
+fn body<E: Element>(config: &Config, dims: Dims, mask: &dyn Mask) {
     let [q, k, v, o] = ["q", "k", "v", "o"].map(Tensor::<E>::parameter);
     let lse = LogSumExp::parameter();
     let of = Lengths::parameter();
@@ -31,19 +33,17 @@ fn body<E: Element>(config: &Config, head_dim: u32, mask: &dyn Mask) {
     let kv_head = head / heads_per_kv_head;
     let block = Block::new(mask, of, number, config.rows, config.keys);
     let place = WarpPlace::new(config.row_groups(), config.key_groups());
-    let warp_keys = config.keys / config.key_groups();
-    let columns = product_columns(head_dim);
+    let warp_keys = config.warp_keys();
+    let columns = product_columns(dims.value);
 
-    let queries = CopyRing::new("queries", 1, config.rows, q.matrix(batch, head, of.queries, head_dim));
-    let keys = CopyRing::new("keys", config.stages, config.keys, k.matrix(batch, kv_head, of.keys, head_dim));
-    let values = CopyRing::new("values", config.stages, config.keys, v.matrix(batch, kv_head, of.keys, head_dim));
+    let queries = CopyRing::new("queries", 1, config.rows, q.matrix(batch, head, of.queries, dims.head));
+    let keys = CopyRing::new("keys", config.stages, config.keys, k.matrix(batch, kv_head, of.keys, dims.head));
+    let values = CopyRing::new("values", config.stages, config.keys, v.matrix(batch, kv_head, of.keys, dims.value));
     let merge = Merge::new(&place, columns);
 
     queries.start(number);
     let tiles = begin(&[&keys, &values], block.tiles.clone());
-    let tile = queries.wait();
-    let query = tile.rows(place.row_group * 16, 16).load();
-    tile.release();
+    let query = Query::new(queries.wait(), place.row_group * 16, config.holds_queries(dims));
 
     let first_query = block.first_query + place.row_group * 16;
     let mut softmax = OnlineSoftmax::new(scale);
@@ -52,7 +52,7 @@ fn body<E: Element>(config: &Config, head_dim: u32, mask: &dyn Mask) {
         // S = Q Kᵀ
         let key = keys.next();
         let mut scores = Accumulator::new("scores", warp_keys);
-        mma(&mut scores, &query, key.rows(place.key_group * warp_keys, warp_keys).transposed());
+        query.multiply(&mut scores, key.rows(place.key_group * warp_keys, warp_keys).transposed());
         key.release();
 
         // P = exp(S - max); O shrinks to the new maximum
@@ -66,12 +66,13 @@ fn body<E: Element>(config: &Config, head_dim: u32, mask: &dyn Mask) {
         mma_add(&mut output, &weights, value.rows(place.key_group * warp_keys, warp_keys));
         value.release();
     });
+    query.release();
 
     softmax.gather();
     merge.join(&place, &mut softmax, &mut output);
     when(place.key_group.eq(0), || {
         output.scale_rows(softmax.inverse_sum());
-        store_output(&output, &o.matrix(batch, head, of.queries, head_dim), first_query);
+        store_output(&output, &o.matrix(batch, head, of.queries, dims.value), first_query);
         store_log_sum_exp(softmax.log_sum_exp(), &lse.row(batch, head), first_query, of.queries);
     });
 }

@@ -7,7 +7,7 @@ mod recipe;
 pub use ampere::ENTRY;
 pub use recipe::kernel;
 
-use crate::configs::{Config, HEAD_DIMS};
+use crate::configs::{CONFIGS, Config, MAX_SHARED_BYTES};
 use crate::problem::DType;
 use crate::visibility::MaskKind;
 use crate::{Error, Problem};
@@ -32,7 +32,7 @@ pub fn build_with_mask(problem: &Problem, config: &Config, mask: &dyn Mask) -> R
         DType::F16 => ampere::forward::<F16>,
         DType::Bf16 => ampere::forward::<BF16>,
     };
-    let built = forward(config, problem.head_dim(), mask);
+    let built = forward(config, problem.dims(), mask);
     built.map_err(|error| Error::Generation { id: config.id, message: error.to_string() })
 }
 
@@ -40,10 +40,12 @@ fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
     let refuse = |found: String, expected: String| {
         Err(Error::Unsupported { id: config.id, problem: problem.to_string(), found, expected })
     };
-    let (head_dim, value_dim) = (problem.head_dim(), problem.value_dim());
-    if head_dim != value_dim || !HEAD_DIMS.contains(&head_dim) {
-        let expected = "both the same multiple of 8 from 16 to 128";
-        return refuse(format!("head dimensions {head_dim} and {value_dim}"), expected.into());
+    let dims = problem.dims();
+    if !config.fits(dims) {
+        let others = CONFIGS.iter().filter(|other| other.fits(dims));
+        let others = others.map(|other| other.id.to_string()).collect::<Vec<_>>().join(" or ");
+        let found = format!("{} bytes of shared memory for a block", config.shared_bytes(dims));
+        return refuse(found, format!("at most {MAX_SHARED_BYTES}: use config {others}"));
     }
     for (what, found, limit) in [
         ("queries", problem.queries(), MAX_LENGTH),

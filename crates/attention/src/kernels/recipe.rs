@@ -23,7 +23,7 @@ pub fn kernel(problem: &Problem, config: &Config) -> Result<Kernel, Error> {
 }
 
 fn recipe(problem: &Problem, config: &Config, shared_bytes: u32) -> Result<Recipe, launch::Fault> {
-    let sizes = [
+    let mut sizes = vec![
         ("b", problem.batch()),
         ("h", problem.heads()),
         ("hk", problem.kv_heads()),
@@ -31,8 +31,9 @@ fn recipe(problem: &Problem, config: &Config, shared_bytes: u32) -> Result<Recip
         ("sk", problem.keys()),
         ("d", problem.head_dim()),
     ];
+    sizes.extend(value_dim(problem).map(|name| (name, problem.value_dim())));
     Ok(Recipe {
-        lets: sizes.map(|(name, size)| (name.into(), Expr::from(size))).into(),
+        lets: sizes.into_iter().map(|(name, size)| (name.into(), Expr::from(size))).collect(),
         buffers: buffers(problem)?,
         launches: vec![launch(problem, config, shared_bytes)?],
         attention: Some(contract(problem)?),
@@ -40,8 +41,28 @@ fn recipe(problem: &Problem, config: &Config, shared_bytes: u32) -> Result<Recip
     })
 }
 
-/// Q, K, V and O: name, heads, rows.
-const TENSORS: [(&str, &str, &str); 4] = [("q", "h", "sq"), ("k", "hk", "sk"), ("v", "hk", "sk"), ("o", "h", "sq")];
+/// The name of the columns of V and O, where Q and K have others.
+fn value_dim(problem: &Problem) -> Option<&'static str> {
+    (problem.value_dim() != problem.head_dim()).then_some("dv")
+}
+
+/// Q, K, V or O: the names of its sizes.
+struct Sizes {
+    tensor: &'static str,
+    heads: &'static str,
+    rows: &'static str,
+    columns: &'static str,
+}
+
+fn tensors(problem: &Problem) -> [Sizes; 4] {
+    let value_dim = value_dim(problem).unwrap_or("d");
+    [
+        Sizes { tensor: "q", heads: "h", rows: "sq", columns: "d" },
+        Sizes { tensor: "k", heads: "hk", rows: "sk", columns: "d" },
+        Sizes { tensor: "v", heads: "hk", rows: "sk", columns: value_dim },
+        Sizes { tensor: "o", heads: "h", rows: "sq", columns: value_dim },
+    ]
+}
 
 fn buffers(problem: &Problem) -> Result<Vec<Buffer>, launch::Fault> {
     let element = match problem.dtype() {
@@ -49,15 +70,15 @@ fn buffers(problem: &Problem) -> Result<Vec<Buffer>, launch::Fault> {
         DType::Bf16 => Element::Bf16,
     };
     let mut buffers = vec![];
-    for (name, heads, rows) in TENSORS {
+    for Sizes { tensor, heads, rows, columns } in tensors(problem) {
         // A buffer has at least one element, a problem may have no key.
         let rows = &if rows == "sk" { "max(sk, 1)".to_string() } else { rows.to_string() };
         let shape = match problem.layout() {
-            Layout::Bhsd => ["b", heads, rows, "d"],
-            Layout::Bshd => ["b", rows, heads, "d"],
+            Layout::Bhsd => ["b", heads, rows, columns],
+            Layout::Bshd => ["b", rows, heads, columns],
         };
-        let mut buffer = Buffer::new(name, element, expressions(&shape)?);
-        if name != "o" {
+        let mut buffer = Buffer::new(tensor, element, expressions(&shape)?);
+        if tensor != "o" {
             buffer.init = Init::Normal { sigma: Float(1.0), seed: None };
         }
         buffers.push(buffer);
@@ -70,10 +91,11 @@ fn launch(problem: &Problem, config: &Config, shared_bytes: u32) -> Result<Launc
     let grid = [Expr::parse(&format!("ceil_div(sq, {})", config.rows))?, Expr::parse("h")?, Expr::parse("b")?];
     let block = [config.threads(), 1, 1].map(Expr::from);
     let mut args = vec![];
-    for (name, heads, rows) in TENSORS {
-        args.push(named(name, Argument::buffer(name)));
-        for (axis, element, stride) in strides(problem.layout(), heads, rows) {
-            args.push(integer(&format!("{name}_{axis}_stride"), element, &stride)?);
+    for sizes in tensors(problem) {
+        let tensor = sizes.tensor;
+        args.push(named(tensor, Argument::buffer(tensor)));
+        for (axis, element, stride) in strides(problem.layout(), &sizes) {
+            args.push(integer(&format!("{tensor}_{axis}_stride"), element, &stride)?);
         }
     }
     args.push(named("lse", Argument::buffer("lse")));
@@ -88,12 +110,13 @@ fn launch(problem: &Problem, config: &Config, shared_bytes: u32) -> Result<Launc
 }
 
 /// Elements from one batch entry, head and row to the next.
-fn strides(layout: Layout, heads: &str, rows: &str) -> [(&'static str, Element, String); 3] {
+fn strides(layout: Layout, sizes: &Sizes) -> [(&'static str, Element, String); 3] {
+    let Sizes { heads, rows, columns, .. } = sizes;
     let (head, row) = match layout {
-        Layout::Bhsd => (format!("{rows} * d"), "d".into()),
-        Layout::Bshd => ("d".into(), format!("{heads} * d")),
+        Layout::Bhsd => (format!("{rows} * {columns}"), columns.to_string()),
+        Layout::Bshd => (columns.to_string(), format!("{heads} * {columns}")),
     };
-    let batch = format!("{heads} * {rows} * d");
+    let batch = format!("{heads} * {rows} * {columns}");
     [("batch", Element::U64, batch), ("head", Element::U64, head), ("row", Element::U32, row)]
 }
 
@@ -122,6 +145,7 @@ fn contract(problem: &Problem) -> Result<AttentionContract, launch::Fault> {
             heads: Expr::parse("h")?,
             kv_heads: Some(Expr::parse("hk")?),
             dim: Expr::parse("d")?,
+            value_dim: value_dim(problem).map(Expr::parse).transpose()?,
         },
     })
 }

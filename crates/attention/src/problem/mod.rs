@@ -4,11 +4,23 @@
 
 mod text;
 
+use std::ops::RangeInclusive;
+
 use crate::Error;
 use crate::visibility::{Lengths, MaskKind, Visibility};
 
 /// The most elements one tensor may have: offsets in bytes stay far inside 64 bits, and in elements inside a `usize`.
 const MAX_ELEMENTS: u128 = 1 << 40;
+
+/// Columns that a head may have, in eights.
+pub const HEAD_DIMS: RangeInclusive<u32> = 16..=256;
+
+/// Columns of one head: `head` of Q and K, `value` of V and O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dims {
+    pub head: u32,
+    pub value: u32,
+}
 
 /// The type of Q, K, V and O. Scores, softmax and log-sum-exp are f32 in either case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -35,8 +47,7 @@ pub struct Problem {
     heads: u32,
     kv_heads: u32,
     lengths: Lengths,
-    head_dim: u32,
-    value_dim: u32,
+    dims: Dims,
     dtype: DType,
     mask: MaskKind,
     scale: f32,
@@ -78,14 +89,18 @@ impl Problem {
         self.lengths.keys
     }
 
+    pub fn dims(&self) -> Dims {
+        self.dims
+    }
+
     /// Columns of Q and K.
     pub fn head_dim(&self) -> u32 {
-        self.head_dim
+        self.dims.head
     }
 
     /// Columns of V and O.
     pub fn value_dim(&self) -> u32 {
-        self.value_dim
+        self.dims.value
     }
 
     pub fn dtype(&self) -> DType {
@@ -111,19 +126,19 @@ impl Problem {
     }
 
     pub fn q_shape(&self) -> Shape {
-        self.shape(self.heads, self.lengths.queries, self.head_dim)
+        self.shape(self.heads, self.lengths.queries, self.dims.head)
     }
 
     pub fn k_shape(&self) -> Shape {
-        self.shape(self.kv_heads, self.lengths.keys, self.head_dim)
+        self.shape(self.kv_heads, self.lengths.keys, self.dims.head)
     }
 
     pub fn v_shape(&self) -> Shape {
-        self.shape(self.kv_heads, self.lengths.keys, self.value_dim)
+        self.shape(self.kv_heads, self.lengths.keys, self.dims.value)
     }
 
     pub fn o_shape(&self) -> Shape {
-        self.shape(self.heads, self.lengths.queries, self.value_dim)
+        self.shape(self.heads, self.lengths.queries, self.dims.value)
     }
 
     fn shape(&self, heads: u32, rows: u32, columns: u32) -> Shape {
@@ -242,8 +257,7 @@ impl ProblemBuilder {
             heads,
             kv_heads: self.kv_heads.unwrap_or(heads),
             lengths: Lengths { queries, keys: self.keys.unwrap_or(queries) },
-            head_dim,
-            value_dim: self.value_dim.unwrap_or(head_dim),
+            dims: Dims { head: head_dim, value: self.value_dim.unwrap_or(head_dim) },
             dtype: self.dtype,
             mask: self.mask,
             scale: self.scale.unwrap_or(default_scale(head_dim)),
@@ -259,7 +273,7 @@ fn default_scale(head_dim: u32) -> f32 {
 }
 
 fn check(problem: &Problem) -> Result<(), Error> {
-    let Problem { batch, heads, kv_heads, lengths, head_dim, value_dim, scale, .. } = *problem;
+    let Problem { batch, heads, kv_heads, lengths, dims, scale, .. } = *problem;
     for (what, count) in [("batch", batch), ("heads", heads), ("kv heads", kv_heads), ("queries", lengths.queries)] {
         if count == 0 {
             return Err(Error::Zero { what });
@@ -268,8 +282,8 @@ fn check(problem: &Problem) -> Result<(), Error> {
     if heads % kv_heads != 0 {
         return Err(Error::Heads { heads, kv_heads });
     }
-    for found in [head_dim, value_dim] {
-        if !(16..=256).contains(&found) || found % 8 != 0 {
+    for found in [dims.head, dims.value] {
+        if !HEAD_DIMS.contains(&found) || found % 8 != 0 {
             return Err(Error::HeadDimension { found });
         }
     }

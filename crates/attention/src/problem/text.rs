@@ -47,12 +47,12 @@ impl fmt::Display for Problem {
         } else {
             write!(f, " Sq{} Sk{}", self.queries(), self.keys())?;
         }
-        write!(f, " D{}", self.head_dim)?;
-        if self.value_dim != self.head_dim {
-            write!(f, "/{}", self.value_dim)?;
+        write!(f, " D{}", self.dims.head)?;
+        if self.dims.value != self.dims.head {
+            write!(f, "/{}", self.dims.value)?;
         }
         write!(f, " {}", self.mask)?;
-        if self.scale != default_scale(self.head_dim) {
+        if self.scale != default_scale(self.dims.head) {
             write!(f, " scale{}", self.scale)?;
         }
         if self.layout != Layout::default() {

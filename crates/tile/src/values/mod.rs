@@ -16,7 +16,7 @@ pub use fragment::Accumulator;
 pub use global::{Matrix, Slice, Tensor, parameter};
 pub use number::{Number, Operation, Order};
 pub use operand::RowOperand;
-pub use product::{Right, mma, mma_add};
+pub use product::{Left, Right, mma, mma_add};
 pub use rows::{ROWS_PER_THREAD, RowVars, Rows};
 pub(crate) use shared::CopyPlan;
 pub use shared::{SharedTile, SharedVector, Transposed, View};

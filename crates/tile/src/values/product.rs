@@ -6,6 +6,35 @@ use crate::builder::here;
 use crate::error::BuildError;
 use crate::instructions::{ldmatrix_x4, mma_m16n8k16};
 
+/// The left side of a warp's product: 16 rows.
+#[diagnostic::on_unimplemented(message = "`{Self}` cannot be the left side of a product of `{E}`")]
+pub trait Left<E: Element> {
+    fn depth(&self) -> u32;
+    /// The registers of each 16-deep step, one after the other.
+    fn steps(&self) -> impl Iterator<Item = [Value<Packed<E>>; 4]>;
+}
+
+/// Held in registers.
+impl<E: Element> Left<E> for &RowOperand<E> {
+    fn depth(&self) -> u32 {
+        RowOperand::depth(self)
+    }
+    fn steps(&self) -> impl Iterator<Item = [Value<Packed<E>>; 4]> {
+        RowOperand::steps(self)
+    }
+}
+
+/// Read from shared memory step by step, so that no more than a step is held.
+impl<E: Element> Left<E> for View<'_, E> {
+    fn depth(&self) -> u32 {
+        self.columns
+    }
+    #[track_caller]
+    fn steps(&self) -> impl Iterator<Item = [Value<Packed<E>>; 4]> {
+        self.sixteen_rows()
+    }
+}
+
 /// The right side of a warp's product, read from shared memory 16 (depth) × 16 (columns) at a time.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the right side of a product whose left side holds `{E}`",
@@ -57,14 +86,14 @@ impl<E: Element> Right<E> for Transposed<'_, E> {
 
 /// `sum = left · right`
 #[track_caller]
-pub fn mma<E: Element>(sum: &mut Accumulator, left: &RowOperand<E>, right: impl Right<E>) {
+pub fn mma<E: Element>(sum: &mut Accumulator, left: impl Left<E>, right: impl Right<E>) {
     sum.clear();
     mma_add(sum, left, right);
 }
 
 /// `sum += left · right`
 #[track_caller]
-pub fn mma_add<E: Element>(sum: &mut Accumulator, left: &RowOperand<E>, right: impl Right<E>) {
+pub fn mma_add<E: Element>(sum: &mut Accumulator, left: impl Left<E>, right: impl Right<E>) {
     check_shapes(sum, left.depth(), right.depth(), right.columns());
     let lanes = right.lanes();
     for (step, left) in left.steps().enumerate() {

@@ -1,6 +1,6 @@
 //! Shared memory: swizzled tiles and plain vectors.
 
-use super::{Element, Matrix, Pred, RowOperand, Type, U32, Value};
+use super::{Element, Matrix, Packed, Pred, RowOperand, Type, U32, Value};
 use crate::builder::{here, with};
 use crate::control::select;
 use crate::error::BuildError;
@@ -15,6 +15,7 @@ const CHUNK_BYTES: u32 = 16;
 /// A panel is 64 columns wide: 128 bytes of 16-bit elements.
 const PANEL_COLUMNS: u32 = 64;
 const PANEL_ROW_BYTES: u32 = 128;
+const PANEL_CHUNKS: u32 = PANEL_ROW_BYTES / CHUNK_BYTES;
 /// The swizzle repeats after eight rows: what origins are multiples of.
 const SWIZZLE_BYTES: u32 = 8 * PANEL_ROW_BYTES;
 
@@ -115,12 +116,15 @@ impl<'tile, E: Element> View<'tile, E> {
     /// Sixteen rows, as the left side of products.
     #[track_caller]
     pub fn load(self) -> RowOperand<E> {
+        RowOperand::loaded(self.sixteen_rows().collect())
+    }
+
+    /// Sixteen rows, 16 columns after the other.
+    #[track_caller]
+    pub(super) fn sixteen_rows(self) -> impl Iterator<Item = [Value<Packed<E>>; 4]> {
+        here();
         let lanes = self.lanes_of_sixteen_rows();
-        let mut steps = vec![];
-        for k in 0..self.columns / 16 {
-            steps.push(ldmatrix_x4(self.step(lanes, k, 0), false));
-        }
-        RowOperand::loaded(steps)
+        (0..self.columns / 16).map(move |k| ldmatrix_x4(self.step(lanes, k, 0), false))
     }
 
     /// Each lane's address for 16 × 16: rows along the lanes, the second eight columns in the upper lanes.
@@ -156,34 +160,52 @@ impl<'tile, E: Element> View<'tile, E> {
 #[derive(Clone, Copy)]
 pub struct Transposed<'tile, E>(pub(super) View<'tile, E>);
 
-/// One thread's share in copying tiles of a matrix: which chunk of which rows it moves.
+/// One thread's share in copying tiles of a matrix: which chunks of which rows it moves.
 pub(crate) struct CopyPlan<E> {
     source: Matrix<E>,
-    /// The thread's first row in a tile, and its column in global memory.
+    /// The thread's first row in a tile, and its first column in global memory.
     row: U32,
     column: U32,
-    /// Whether the matrix has the column; none if it has them all.
-    inside: Option<Pred>,
     /// Where the first chunk lies in a tile, and how many rows the block moves at once.
     to: U32,
     rows_at_once: u32,
+    passes: Vec<Pass>,
+}
+
+/// Panels that the block moves at once. A tile too wide to move eight rows of all its panels takes several passes.
+struct Pass {
+    /// Whether the matrix has the thread's column; none if it has all columns of the pass.
+    inside: Option<Pred>,
+    /// Bytes from the first pass, in global memory and in a tile.
+    from: u32,
+    to: u32,
 }
 
 impl<E: Element> CopyPlan<E> {
     #[track_caller]
     pub fn new(tile: &SharedTile<E>, source: Matrix<E>) -> CopyPlan<E> {
         let at = here();
-        let chunks = panels(tile.columns) * (PANEL_ROW_BYTES / CHUNK_BYTES);
-        let rows_at_once = with(|b| b.options.threads) / chunks;
-        // Then every pass has the same swizzle and a constant distance.
-        if rows_at_once == 0 || !rows_at_once.is_multiple_of(8) || !tile.rows.is_multiple_of(rows_at_once) {
+        let threads = with(|b| b.options.threads);
+        let rows_at_once = |panels: u32| threads / (panels * PANEL_CHUNKS);
+        let eights = |panels: &u32| rows_at_once(*panels) > 0 && rows_at_once(*panels).is_multiple_of(8);
+        let all = panels(tile.columns);
+        let at_once = (1..=all).rev().filter(|panels| all.is_multiple_of(*panels)).find(eights).unwrap_or(all);
+        let rows_at_once = rows_at_once(at_once);
+        // Then every step has the same swizzle and a constant distance.
+        if !eights(&at_once) || !tile.rows.is_multiple_of(rows_at_once) {
             let message = format!("a block that copies {rows_at_once} rows at once cannot fill {} rows", tile.rows);
             BuildError::new(message, at).help("expected eights of rows that divide the tile").raise()
         }
+        let chunks = at_once * PANEL_CHUNKS;
         let (row, chunk) = (thread_index() / chunks, thread_index() % chunks);
         let (to, column) = (tile.view().chunk(row, chunk), chunk * (CHUNK_BYTES / E::BYTES));
-        let inside = (!source.columns.is_multiple_of(PANEL_COLUMNS)).then(|| column.lt(source.columns));
-        CopyPlan { source, row, column, inside, to, rows_at_once }
+        let pass = |first: u32| {
+            let whole = (first + at_once) * PANEL_COLUMNS <= source.columns;
+            let inside = (!whole).then(|| column.lt(source.columns - first * PANEL_COLUMNS));
+            Pass { inside, from: first * PANEL_ROW_BYTES, to: first * tile.view().panel_bytes }
+        };
+        let passes = (0..all).step_by(at_once as usize).map(pass).collect();
+        CopyPlan { source, row, column, to, rows_at_once, passes }
     }
 
     /// Starts copying the rows that begin at `first` into `tile`; rows and columns that do not exist become zeros.
@@ -193,9 +215,12 @@ impl<E: Element> CopyPlan<E> {
         for start in (0..tile.rows).step_by(self.rows_at_once as usize) {
             let row = first + self.row + start;
             let exists = row.lt(self.source.rows);
-            let size = select(self.inside.map_or(exists, |inside| inside & exists), CHUNK_BYTES, 0);
-            let from: GlobalPointer = self.source.at(row, self.column);
-            cp_async_cg_shared_global_16(Pointer::new(to).plus(start * PANEL_ROW_BYTES), from, size);
+            for pass in &self.passes {
+                let size = select(pass.inside.map_or(exists, |inside| inside & exists), CHUNK_BYTES, 0);
+                let from: GlobalPointer = self.source.at(row, self.column).plus(pass.from);
+                let place = Pointer::new(to).plus(start * PANEL_ROW_BYTES + pass.to);
+                cp_async_cg_shared_global_16(place, from, size);
+            }
         }
     }
 }

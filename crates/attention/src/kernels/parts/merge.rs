@@ -31,9 +31,9 @@ pub struct Merge {
 }
 
 impl Merge {
-    pub fn new(place: &WarpPlace, head_dim: u32) -> Merge {
+    pub fn new(place: &WarpPlace, columns: u32) -> Merge {
         let warps = (place.key_groups - 1) * place.row_groups;
-        let per_warp = 16 * head_dim;
+        let per_warp = 16 * columns;
         let outputs = SharedVector::new(warps * per_warp);
         Merge { outputs, statistics: SharedVector::new(warps * LANES * STATISTICS), per_warp }
     }

@@ -6,5 +6,6 @@ pub mod lengths;
 pub mod masks;
 pub mod merge;
 pub mod online_softmax;
+pub mod query;
 
 pub use lengths::Lengths;
