@@ -10,18 +10,24 @@ pub struct Config {
     pub rows: u32,
     pub keys: u32,
     pub warps: u32,
+    /// Queries of one warp.
+    pub warp_rows: u32,
     /// Tiles of keys, and of values, in shared memory.
     pub stages: u32,
 }
 
 #[rustfmt::skip] // One row per line.
-pub const CONFIGS: [Config; 5] = [
-    Config { id: 1, rows: 32, keys: 64, warps: 4, stages: 2 },
-    Config { id: 2, rows: 32, keys: 32, warps: 4, stages: 2 },
-    Config { id: 4, rows: 32, keys: 64, warps: 4, stages: 1 },
-    Config { id: 5, rows: 16, keys: 64, warps: 4, stages: 2 },
+pub const CONFIGS: [Config; 8] = [
+    Config { id: 1, rows: 32, keys: 64, warps: 4, warp_rows: 16, stages: 2 },
+    Config { id: 2, rows: 32, keys: 32, warps: 4, warp_rows: 16, stages: 2 },
+    Config { id: 4, rows: 32, keys: 64, warps: 4, warp_rows: 16, stages: 1 },
+    Config { id: 5, rows: 16, keys: 64, warps: 4, warp_rows: 16, stages: 2 },
     // For heads of any width: warps share no queries, so that none hands a wide output over.
-    Config { id: 6, rows: 64, keys: 32, warps: 4, stages: 2 },
+    Config { id: 6, rows: 64, keys: 32, warps: 4, warp_rows: 16, stages: 2 },
+    // Warps of 32 queries read keys and values half as often.
+    Config { id: 7, rows: 64, keys: 64, warps: 4, warp_rows: 16, stages: 2 },
+    Config { id: 8, rows: 128, keys: 64, warps: 4, warp_rows: 32, stages: 2 },
+    Config { id: 9, rows: 128, keys: 32, warps: 4, warp_rows: 32, stages: 2 },
 ];
 
 /// Products take columns in sixteens.
@@ -45,12 +51,12 @@ impl Config {
         self.warps * 32
     }
 
-    /// Groups of 16 queries; each has as many warps as there are key groups.
+    /// Groups of queries; each has as many warps as there are key groups.
     pub const fn row_groups(&self) -> u32 {
-        self.rows / 16
+        self.rows / self.warp_rows
     }
 
-    /// Warps that share 16 queries and split the keys of each tile.
+    /// Warps that share their queries and split the keys of each tile.
     pub const fn key_groups(&self) -> u32 {
         self.warps / self.row_groups()
     }
@@ -60,13 +66,14 @@ impl Config {
         self.keys / self.key_groups()
     }
 
-    /// Queries, rings of keys and values in 16-bit elements, and what warps hand over at the end in f32: an output of
-    /// 16 rows, and maximum and sum of two rows per lane.
+    /// Queries, rings of keys and values in 16-bit elements, and what warps hand over at the end in f32: an output
+    /// of its rows, and of every 16 rows maximum and sum of two per lane.
     pub const fn shared_bytes(&self, dims: Dims) -> u32 {
         // Tiles have columns in 64s.
         let (head, value) = (dims.head.next_multiple_of(64), dims.value.next_multiple_of(64));
         let tiles = (self.rows * head + self.stages * self.keys * (head + value)) * 2;
-        let handed_over = (self.key_groups() - 1) * self.row_groups() * (16 * product_columns(dims.value) + 32 * 4) * 4;
+        let handed_over =
+            (self.key_groups() - 1) * self.row_groups() * self.warp_rows * (product_columns(dims.value) + 8) * 4;
         tiles + handed_over
     }
 
@@ -85,16 +92,16 @@ impl Config {
     /// Whether a warp keeps its queries in registers. Otherwise it reads them from shared memory for every tile of keys:
     /// their tile stays where it is in any case.
     pub const fn holds_queries(&self, dims: Dims) -> bool {
-        // A thread has one in 32 of 16 rows: half a register per column in f32, a quarter in 16 bits.
+        // A thread has one in 32 of every 16 rows: half a register per column in f32, a quarter in 16 bits.
         let output = product_columns(dims.value) / 2;
         let scores_and_weights = self.warp_keys() / 2 + self.warp_keys() / 4;
         let queries = product_columns(dims.head) / 4;
-        output + scores_and_weights + queries <= MAX_FRAGMENT_REGISTERS
+        self.warp_rows / 16 * (output + scores_and_weights + queries) <= MAX_FRAGMENT_REGISTERS
     }
 
     /// Warps divide rows and keys in sixteens, and every configuration serves heads of up to 128 columns.
     const fn is_sound(&self) -> bool {
-        self.rows.is_multiple_of(16)
+        self.rows.is_multiple_of(self.warp_rows)
             && self.warps.is_multiple_of(self.row_groups())
             && self.keys.is_multiple_of(self.key_groups() * 16)
             && self.fits(Dims { head: 128, value: 128 })

@@ -41,9 +41,9 @@ pub mod prelude {
     pub use crate::instructions::{barrier, block_index, lane_index, thread_index, warp_index};
     pub use crate::pipeline::{Begun, CopyRing, Full, begin};
     pub use crate::values::{
-        Accumulator, BF16, Cell, Coordinate, Element, F16, F32, I32, Matrix, Packed, Pred, ROWS_PER_THREAD, RowOperand,
-        RowVars, Rows, SharedTile, SharedVector, Slice, Tensor, Transposed, U32, U64, Value, Var, View, mma, mma_add,
-        parameter, row_of_lane,
+        Accumulator, BF16, Cell, Coordinate, Element, F16, F32, I32, Matrix, Packed, Pred, RowOperand, RowVars, Rows,
+        SharedTile, SharedVector, Slice, Tensor, Transposed, U32, U64, Value, Var, View, mma, mma_add, parameter,
+        row_of_lane,
     };
     pub use crate::{BuildError, Options, Reach};
 }

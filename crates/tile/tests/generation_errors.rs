@@ -31,7 +31,7 @@ fn value_handed_to_the_next_pass() {
 fn operand_handed_to_the_next_pass() {
     let message = wrong(|| {
         let values = SharedTile::<F16>::new("values", 64, 64);
-        let (scores, mut output) = (Accumulator::zero("scores", 64), Accumulator::zero("output", 64));
+        let (scores, mut output) = (Accumulator::zero("scores", 16, 64), Accumulator::zero("output", 16, 64));
         let mut weights = scores.to::<F16>("weights");
         for_each(U32::from(0)..parameter::<u32>("tiles"), |_| {
             mma_add(&mut output, &weights, values.view());
@@ -205,7 +205,7 @@ fn shapes_that_do_not_fit() {
     let message = wrong(|| {
         let tile = SharedTile::<F16>::new("keys", 64, 128);
         let query = SharedTile::<F16>::new("queries", 16, 64).view().load();
-        let mut scores = Accumulator::new("scores", 64);
+        let mut scores = Accumulator::new("scores", 16, 64);
         mma(&mut scores, &query, tile.transposed());
     });
     assert_eq!(message, "shapes do not fit: rows×64 = rows×64 · 128×64");

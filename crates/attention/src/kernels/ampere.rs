@@ -33,25 +33,25 @@ fn body<E: Element>(config: &Config, dims: Dims, mask: &dyn Mask) {
     let kv_head = head / heads_per_kv_head;
     let block = Block::new(mask, of, number, config.rows, config.keys);
     let place = WarpPlace::new(config.row_groups(), config.key_groups());
-    let warp_keys = config.warp_keys();
+    let (first_row, warp_keys) = (place.row_group * config.warp_rows, config.warp_keys());
     let columns = product_columns(dims.value);
 
     let queries = CopyRing::new("queries", 1, config.rows, q.matrix(batch, head, of.queries, dims.head));
     let keys = CopyRing::new("keys", config.stages, config.keys, k.matrix(batch, kv_head, of.keys, dims.head));
     let values = CopyRing::new("values", config.stages, config.keys, v.matrix(batch, kv_head, of.keys, dims.value));
-    let merge = Merge::new(&place, columns);
+    let merge = Merge::new(&place, config.warp_rows, columns);
 
     queries.start(number);
     let tiles = begin(&[&keys, &values], block.tiles.clone());
-    let query = Query::new(queries.wait(), place.row_group * 16, config.holds_queries(dims));
+    let query = Query::new(queries.wait(), first_row, config.warp_rows, config.holds_queries(dims));
 
-    let first_query = block.first_query + place.row_group * 16;
-    let mut softmax = OnlineSoftmax::new(scale);
-    let mut output = Accumulator::zero("output", columns);
+    let first_query = block.first_query + first_row;
+    let mut softmax = OnlineSoftmax::new(config.warp_rows, scale);
+    let mut output = Accumulator::zero("output", config.warp_rows, columns);
     for_each(tiles, |tile| {
         // S = Q Kᵀ
         let key = keys.next();
-        let mut scores = Accumulator::new("scores", warp_keys);
+        let mut scores = Accumulator::new("scores", config.warp_rows, warp_keys);
         query.multiply(&mut scores, key.rows(place.key_group * warp_keys, warp_keys).transposed());
         key.release();
 

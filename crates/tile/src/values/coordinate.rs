@@ -1,5 +1,6 @@
 //! Where an element of a fragment is.
 
+use super::rows::ROWS_OF_GROUP;
 use super::{Pred, U32};
 use crate::instructions::lane_index;
 use std::ops::Add;
@@ -7,19 +8,19 @@ use std::ops::Add;
 /// An element of an [`super::Accumulator`], as this thread holds it.
 #[derive(Clone, Copy)]
 pub struct Cell {
-    /// Which of the thread's two rows.
+    /// Which of the thread's rows, of which it has two in every 16.
     pub(super) row: usize,
     /// The constant part of its column; the lane adds `2 * (lane % 4)`.
     pub(super) column: u32,
 }
 
 impl Cell {
-    /// The element in register `index`. PTX ISA, "Matrix fragments for mma.m16n8k16": accumulator layout.
-    pub(super) fn of_register(index: usize) -> Cell {
-        Cell { row: index / 2 % 2, column: (index / 4 * 8 + index % 2) as u32 }
+    /// The element in register `index` of a group of 16 rows. PTX ISA, "Matrix fragments for mma.m16n8k16": accumulator layout.
+    pub(super) fn of_register(group: usize, index: usize) -> Cell {
+        Cell { row: group * ROWS_OF_GROUP + index / 2 % 2, column: (index / 4 * 8 + index % 2) as u32 }
     }
 
-    /// The row in the warp's 16 rows.
+    /// The row in the warp's rows.
     #[track_caller]
     pub fn row(self) -> Coordinate {
         Coordinate { base: lane_index() / 4, constant: self.row as u32 * 8 }
@@ -36,7 +37,7 @@ impl Cell {
     }
 }
 
-/// The row, of the warp's 16, that this thread holds as its `row`-th.
+/// The row, of the warp's, that this thread holds as its `row`-th.
 #[track_caller]
 pub fn row_of_lane(row: usize) -> Coordinate {
     Cell { row, column: 0 }.row()

@@ -17,7 +17,7 @@ pub use global::{Matrix, Slice, Tensor, parameter};
 pub use number::{Number, Operation, Order};
 pub use operand::RowOperand;
 pub use product::{Left, Right, mma, mma_add};
-pub use rows::{ROWS_PER_THREAD, RowVars, Rows};
+pub use rows::{RowVars, Rows};
 pub(crate) use shared::CopyPlan;
 pub use shared::{SharedTile, SharedVector, Transposed, View};
 pub use var::Var;

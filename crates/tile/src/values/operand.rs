@@ -1,32 +1,41 @@
 //! The left side of products, spread over the registers of a warp.
 
+use super::rows::row_groups;
 use super::{Accumulator, Element, Packed, Value, Var};
-use crate::builder::here;
 
-/// 16 × depth of `E` per warp.
+/// Rows × depth of `E` per warp.
 pub struct RowOperand<E> {
-    steps: Vec<[Var<Packed<E>>; 4]>,
+    /// Of every 16 columns, the registers of each 16 rows.
+    steps: Vec<Vec<[Var<Packed<E>>; 4]>>,
 }
+
+/// The registers of 16 rows and 16 columns.
+pub type Block<E> = [Value<Packed<E>>; 4];
 
 impl<E: Element> RowOperand<E> {
     /// Without a value yet.
     #[track_caller]
-    pub fn new(name: &str, depth: u32) -> RowOperand<E> {
-        here();
-        let step = |k: u32| std::array::from_fn(|index| Var::unset(format!("{name}_{}", k * 4 + index as u32)));
+    pub fn new(name: &str, rows: u32, depth: u32) -> RowOperand<E> {
+        let groups = row_groups(name, rows) as u32;
+        let block =
+            |number: u32| std::array::from_fn(|index| Var::unset(format!("{name}_{}", number * 4 + index as u32)));
+        let step = |k: u32| (0..groups).map(|group| block(k * groups + group)).collect();
         RowOperand { steps: (0..depth / 16).map(step).collect() }
     }
 
-    pub(super) fn loaded(steps: Vec<[Value<Packed<E>>; 4]>) -> RowOperand<E> {
-        RowOperand { steps: steps.into_iter().map(|step| step.map(Var::of)).collect() }
+    pub(super) fn loaded(steps: impl Iterator<Item = Vec<Block<E>>>) -> RowOperand<E> {
+        let held = |blocks: Vec<Block<E>>| blocks.into_iter().map(|block| block.map(Var::of)).collect();
+        RowOperand { steps: steps.map(held).collect() }
     }
 
     /// `sums`, rounded. Two 8-column groups of an accumulator are one 16-deep step.
     #[track_caller]
     pub fn set(&mut self, sums: &Accumulator) {
-        for (step, eight) in self.steps.iter_mut().zip(sums.registers().chunks_exact(8)) {
-            for (register, pair) in step.iter_mut().zip(eight.chunks_exact(2)) {
-                register.set(pair[0].raw().pack::<E>(pair[1].raw()));
+        for (group, registers) in sums.groups().enumerate() {
+            for (step, eights) in self.steps.iter_mut().zip(registers.chunks_exact(8)) {
+                for (register, pair) in step[group].iter_mut().zip(eights.chunks_exact(2)) {
+                    register.set(pair[0].raw().pack::<E>(pair[1].raw()));
+                }
             }
         }
     }
@@ -36,7 +45,8 @@ impl<E: Element> RowOperand<E> {
     }
 
     /// The registers of each 16-deep step.
-    pub(super) fn steps(&self) -> impl Iterator<Item = [Value<Packed<E>>; 4]> + '_ {
-        self.steps.iter().map(|step| std::array::from_fn(|index| step[index].raw()))
+    pub(super) fn steps(&self) -> impl Iterator<Item = Vec<Block<E>>> + '_ {
+        let block = |block: &[Var<Packed<E>>; 4]| std::array::from_fn(|index| block[index].raw());
+        self.steps.iter().map(move |blocks| blocks.iter().map(block).collect())
     }
 }

@@ -1,17 +1,18 @@
 //! Products on the tensor cores of one warp.
 
+use super::operand::Block;
 use super::shared::{Transposed, View};
 use super::{Accumulator, Element, Packed, RowOperand, U32, Value};
 use crate::builder::here;
 use crate::error::BuildError;
 use crate::instructions::{ldmatrix_x4, mma_m16n8k16};
 
-/// The left side of a warp's product: 16 rows.
+/// The left side of a warp's product.
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be the left side of a product of `{E}`")]
 pub trait Left<E: Element> {
     fn depth(&self) -> u32;
-    /// The registers of each 16-deep step, one after the other.
-    fn steps(&self) -> impl Iterator<Item = [Value<Packed<E>>; 4]>;
+    /// The registers of each 16-deep step, one after the other: a block for every 16 rows.
+    fn steps(&self) -> impl Iterator<Item = Vec<Block<E>>>;
 }
 
 /// Held in registers.
@@ -19,7 +20,7 @@ impl<E: Element> Left<E> for &RowOperand<E> {
     fn depth(&self) -> u32 {
         RowOperand::depth(self)
     }
-    fn steps(&self) -> impl Iterator<Item = [Value<Packed<E>>; 4]> {
+    fn steps(&self) -> impl Iterator<Item = Vec<Block<E>>> {
         RowOperand::steps(self)
     }
 }
@@ -30,8 +31,8 @@ impl<E: Element> Left<E> for View<'_, E> {
         self.columns
     }
     #[track_caller]
-    fn steps(&self) -> impl Iterator<Item = [Value<Packed<E>>; 4]> {
-        self.sixteen_rows()
+    fn steps(&self) -> impl Iterator<Item = Vec<Block<E>>> {
+        self.blocks()
     }
 }
 
@@ -99,8 +100,10 @@ pub fn mma_add<E: Element>(sum: &mut Accumulator, left: impl Left<E>, right: imp
     for (step, left) in left.steps().enumerate() {
         for block in 0..right.columns() / 16 {
             let [a0, a1, b0, b1] = right.block(lanes, step as u32, block);
-            mma_m16n8k16(sum.eight_columns(block * 2), &left, [a0, a1]);
-            mma_m16n8k16(sum.eight_columns(block * 2 + 1), &left, [b0, b1]);
+            for (group, left) in left.iter().enumerate() {
+                mma_m16n8k16(sum.eight_columns(group, block * 2), left, [a0, a1]);
+                mma_m16n8k16(sum.eight_columns(group, block * 2 + 1), left, [b0, b1]);
+            }
         }
     }
 }

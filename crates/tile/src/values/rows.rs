@@ -1,31 +1,62 @@
-//! One number per row that a thread holds of a 16-row fragment.
+//! One number per row that a thread holds of a fragment.
 
 use super::{Cell, F32, Var};
 use crate::builder::here;
+use crate::error::BuildError;
 use std::ops::{Add, Mul, Neg};
 
-/// One thread holds two rows of a 16-row matrix: `lane / 4` and eight further.
-pub const ROWS_PER_THREAD: usize = 2;
+/// One thread holds two of every 16 rows: `lane / 4` and eight further.
+pub(super) const ROWS_OF_GROUP: usize = 2;
+/// Of one warp: 64 rows. More would not leave registers for anything else.
+const MAX_GROUPS: usize = 4;
+
+/// How many times 16 rows these are.
+#[track_caller]
+pub(super) fn row_groups(name: &str, rows: u32) -> usize {
+    let at = here();
+    if rows == 0 || !rows.is_multiple_of(16) || rows as usize > 16 * MAX_GROUPS {
+        BuildError::new(format!("`{name}` has {rows} rows in one warp: expected 16, 32, 48 or 64"), at).raise()
+    }
+    rows as usize / 16
+}
 
 #[derive(Clone, Copy)]
-pub struct Rows(pub [F32; ROWS_PER_THREAD]);
+pub struct Rows {
+    numbers: [F32; ROWS_OF_GROUP * MAX_GROUPS],
+    count: usize,
+}
+
+impl FromIterator<F32> for Rows {
+    fn from_iter<I: IntoIterator<Item = F32>>(numbers: I) -> Rows {
+        let mut rows = Rows { numbers: [F32::from(0.0); ROWS_OF_GROUP * MAX_GROUPS], count: 0 };
+        for number in numbers {
+            rows.numbers[rows.count] = number;
+            rows.count += 1;
+        }
+        rows
+    }
+}
 
 impl Rows {
     /// The number of the row that `cell` is in.
     pub fn of(self, cell: Cell) -> F32 {
-        self.0[cell.row]
+        self.numbers[cell.row]
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = F32> {
+        self.numbers.into_iter().take(self.count)
     }
 
     #[track_caller]
     pub fn map(self, change: impl Fn(F32) -> F32) -> Rows {
         here();
-        Rows(self.0.map(change))
+        self.iter().map(change).collect()
     }
 
     #[track_caller]
     pub fn zip(self, other: Rows, join: impl Fn(F32, F32) -> F32) -> Rows {
         here();
-        Rows(std::array::from_fn(|row| join(self.0[row], other.0[row])))
+        self.iter().zip(other.iter()).map(|(left, right)| join(left, right)).collect()
     }
 
     #[track_caller]
@@ -96,24 +127,25 @@ impl Neg for Rows {
 }
 
 /// Rows that may change.
-pub struct RowVars([Var<f32>; ROWS_PER_THREAD]);
+pub struct RowVars(Vec<Var<f32>>);
 
 impl RowVars {
+    /// One number for each of a warp's `rows`.
     #[track_caller]
-    pub fn new(name: &str, value: f32) -> RowVars {
-        here();
-        RowVars(std::array::from_fn(|row| Var::new(format!("{name}_{row}"), value)))
+    pub fn new(name: &str, rows: u32, value: f32) -> RowVars {
+        let count = row_groups(name, rows) * ROWS_OF_GROUP;
+        RowVars((0..count).map(|row| Var::new(format!("{name}_{row}"), value)).collect())
     }
 
     #[track_caller]
     pub fn get(&self) -> Rows {
         here();
-        Rows(std::array::from_fn(|row| self.0[row].get()))
+        self.0.iter().map(Var::get).collect()
     }
 
     #[track_caller]
     pub fn set(&mut self, rows: Rows) {
-        for (var, value) in self.0.iter_mut().zip(rows.0) {
+        for (var, value) in self.0.iter_mut().zip(rows.iter()) {
             var.set(value);
         }
     }

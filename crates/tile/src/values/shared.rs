@@ -1,6 +1,7 @@
 //! Shared memory: swizzled tiles and plain vectors.
 
-use super::{Element, Matrix, Packed, Pred, RowOperand, Type, U32, Value};
+use super::operand::Block;
+use super::{Element, Matrix, Pred, RowOperand, Type, U32, Value};
 use crate::builder::{here, with};
 use crate::control::select;
 use crate::error::BuildError;
@@ -113,18 +114,19 @@ impl<'tile, E: Element> View<'tile, E> {
         Transposed(self)
     }
 
-    /// Sixteen rows, as the left side of products.
+    /// Rows in sixteens, as the left side of products.
     #[track_caller]
     pub fn load(self) -> RowOperand<E> {
-        RowOperand::loaded(self.sixteen_rows().collect())
+        RowOperand::loaded(self.blocks())
     }
 
-    /// Sixteen rows, 16 columns after the other.
+    /// The registers of 16 columns after the other: a block for every 16 rows.
     #[track_caller]
-    pub(super) fn sixteen_rows(self) -> impl Iterator<Item = [Value<Packed<E>>; 4]> {
+    pub(super) fn blocks(self) -> impl Iterator<Item = Vec<Block<E>>> {
         here();
         let lanes = self.lanes_of_sixteen_rows();
-        (0..self.columns / 16).map(move |k| ldmatrix_x4(self.step(lanes, k, 0), false))
+        let step = move |k| (0..self.rows / 16).map(|down| ldmatrix_x4(self.step(lanes, k, down), false)).collect();
+        (0..self.columns / 16).map(step)
     }
 
     /// Each lane's address for 16 × 16: rows along the lanes, the second eight columns in the upper lanes.

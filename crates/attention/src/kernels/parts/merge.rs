@@ -3,7 +3,7 @@
 use super::online_softmax::OnlineSoftmax;
 use tile::prelude::*;
 
-/// Which of the block's work a warp does: 16 rows of the tile, and its share of each key tile.
+/// Which of the block's work a warp does: some rows of the tile, and its share of each key tile.
 pub struct WarpPlace {
     pub row_groups: u32,
     pub key_groups: u32,
@@ -18,8 +18,6 @@ impl WarpPlace {
     }
 }
 
-/// One thread leaves maximum and sum of its two rows.
-const STATISTICS: u32 = 4;
 const LANES: u32 = 32;
 
 /// Shared memory of its own, through which warps of key groups 1, 2, … hand their part to group 0.
@@ -28,14 +26,17 @@ pub struct Merge {
     statistics: SharedVector<f32>,
     /// Elements of one warp's output.
     per_warp: u32,
+    /// Rows that a thread has: it leaves maximum and sum of each.
+    rows_per_thread: u32,
 }
 
 impl Merge {
-    pub fn new(place: &WarpPlace, columns: u32) -> Merge {
+    /// For outputs of `rows` × `columns` of each warp.
+    pub fn new(place: &WarpPlace, rows: u32, columns: u32) -> Merge {
         let warps = (place.key_groups - 1) * place.row_groups;
-        let per_warp = 16 * columns;
+        let (per_warp, rows_per_thread) = (rows * columns, rows / 8);
         let outputs = SharedVector::new(warps * per_warp);
-        Merge { outputs, statistics: SharedVector::new(warps * LANES * STATISTICS), per_warp }
+        Merge { outputs, statistics: SharedVector::new(warps * LANES * 2 * rows_per_thread), per_warp, rows_per_thread }
     }
 
     /// After it, the warps of group 0 hold the joint output and softmax.
@@ -53,9 +54,8 @@ impl Merge {
     }
 
     fn write(&self, slot: U32, softmax: &OnlineSoftmax, output: &Accumulator) {
-        let statistics = softmax.max().0.into_iter().chain(softmax.sum().0);
-        for (index, value) in (0..).zip(statistics) {
-            self.statistics.store(statistics_of(slot), index * LANES, value);
+        for (index, value) in (0..).zip(softmax.max().iter().chain(softmax.sum().iter())) {
+            self.statistics.store(self.statistics_of(slot), index * LANES, value);
         }
         for (index, value) in (0..).zip(output.elements()) {
             self.outputs.store(self.output_of(slot), index * LANES, value);
@@ -63,8 +63,10 @@ impl Merge {
     }
 
     fn read(&self, slot: U32, softmax: &mut OnlineSoftmax, output: &mut Accumulator) {
-        let row = |index: u32| self.statistics.load(statistics_of(slot), index * LANES);
-        let [mine, other] = softmax.join(Rows([row(0), row(1)]), Rows([row(2), row(3)]));
+        let row = |index: u32| self.statistics.load(self.statistics_of(slot), index * LANES);
+        let rows = self.rows_per_thread;
+        let [max, sum] = [0..rows, rows..2 * rows].map(|indices| indices.map(row).collect());
+        let [mine, other] = softmax.join(max, sum);
         let mut index = (0..).map(|register| register * LANES);
         output.update(|cell, sum| {
             let theirs = self.outputs.load(self.output_of(slot), index.next().unwrap_or_default());
@@ -76,10 +78,10 @@ impl Merge {
     fn output_of(&self, slot: U32) -> U32 {
         slot * self.per_warp + lane_index()
     }
-}
 
-fn statistics_of(slot: U32) -> U32 {
-    slot * (LANES * STATISTICS) + lane_index()
+    fn statistics_of(&self, slot: U32) -> U32 {
+        slot * (LANES * 2 * self.rows_per_thread) + lane_index()
+    }
 }
 
 /// The writing warps are numbered from zero.

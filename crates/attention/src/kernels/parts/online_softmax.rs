@@ -13,8 +13,9 @@ pub struct OnlineSoftmax {
 }
 
 impl OnlineSoftmax {
-    pub fn new(scale: F32) -> OnlineSoftmax {
-        OnlineSoftmax { max: RowVars::new("max", f32::NEG_INFINITY), sum: RowVars::new("sum", 0.0), scale }
+    /// Of a warp's `rows`.
+    pub fn new(rows: u32, scale: F32) -> OnlineSoftmax {
+        OnlineSoftmax { max: RowVars::new("max", rows, f32::NEG_INFINITY), sum: RowVars::new("sum", rows, 0.0), scale }
     }
 
     /// Replaces scores by weights `2^(scale · (score - max))`; returns by what earlier sums and outputs shrink.

@@ -1,4 +1,4 @@
-//! A warp's 16 queries, the left side of every product with keys.
+//! A warp's queries, the left side of every product with keys.
 
 use tile::prelude::*;
 
@@ -6,25 +6,25 @@ pub enum Query<E> {
     /// Loaded once.
     Held(RowOperand<E>),
     /// Read again for every tile of keys, where the output leaves no registers for them.
-    Shared { tile: Full<E>, first: U32 },
+    Shared { tile: Full<E>, first: U32, rows: u32 },
 }
 
 impl<E: Element> Query<E> {
-    /// The rows of `tile` from `first`.
-    pub fn new(tile: Full<E>, first: U32, held: bool) -> Query<E> {
+    /// The `rows` of `tile` from `first`.
+    pub fn new(tile: Full<E>, first: U32, rows: u32, held: bool) -> Query<E> {
         if !held {
-            return Query::Shared { tile, first };
+            return Query::Shared { tile, first, rows };
         }
-        let rows = tile.rows(first, 16).load();
+        let loaded = tile.rows(first, rows).load();
         tile.release();
-        Query::Held(rows)
+        Query::Held(loaded)
     }
 
     /// `scores = queries · keys`
     pub fn multiply(&self, scores: &mut Accumulator, keys: Transposed<E>) {
         match self {
-            Query::Held(rows) => mma(scores, rows, keys),
-            Query::Shared { tile, first } => mma(scores, tile.rows(*first, 16), keys),
+            Query::Held(queries) => mma(scores, queries, keys),
+            Query::Shared { tile, first, rows } => mma(scores, tile.rows(*first, *rows), keys),
         }
     }
 
