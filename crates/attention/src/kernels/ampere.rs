@@ -29,7 +29,9 @@ fn body<E: Element>(config: &Config, dims: Dims, mask: &dyn Mask) {
     let heads_per_kv_head = parameter::<u32>("heads_per_kv_head");
     let scale = parameter("scale_log2");
 
-    let [number, head, batch] = [0, 1, 2].map(block_index);
+    let [block, head, batch] = [0, 1, 2].map(block_index);
+    // The last queries see the most keys, where the mask is causal: they go first, and short blocks fill the end.
+    let number = of.queries.div_ceil(config.rows) - 1 - block;
     let kv_head = head / heads_per_kv_head;
     let block = Block::new(mask, of, number, config.rows, config.keys);
     let place = WarpPlace::new(config.row_groups(), config.key_groups());

@@ -65,11 +65,6 @@ impl Rows {
     }
 
     #[track_caller]
-    pub fn mul_add(self, factor: F32, addend: Rows) -> Rows {
-        self.zip(addend, |x, addend| x.mul_add(factor, addend))
-    }
-
-    #[track_caller]
     pub fn exp2(self) -> Rows {
         self.map(F32::exp2)
     }

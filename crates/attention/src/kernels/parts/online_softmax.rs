@@ -5,6 +5,8 @@ use tile::prelude::*;
 
 /// Running maximum and sum of each row that this thread holds.
 pub struct OnlineSoftmax {
+    /// Of `scale · score`, rounded: where it stays the same, earlier sums shrink by exactly one. Rounded once per tile instead,
+    /// the same error would come back with every tile, and grow with the number of keys.
     max: RowVars,
     /// Of the columns that this thread has seen, until `gather`.
     sum: RowVars,
@@ -21,18 +23,13 @@ impl OnlineSoftmax {
     /// Replaces scores by weights `2^(scale · (score - max))`; returns by what earlier sums and outputs shrink.
     pub fn update(&mut self, scores: &mut Accumulator) -> Rows {
         let old = self.max.get();
-        let max = old.max(scores.row_max());
-        let below = -self.base(max);
-        let shrink = old.mul_add(self.scale, below).exp2();
+        let max = old.max(scores.row_max().map(|max| max * self.scale));
+        let below = -base(max);
+        let shrink = (old + below).exp2();
         scores.update(|cell, score| score.mul_add(self.scale, below.of(cell)).exp2());
         self.sum.set(self.sum.get() * shrink + scores.row_sum_of_lane());
         self.max.set(max);
         shrink
-    }
-
-    /// The exponent's origin. A row without any key yet has maximum −∞, and −∞ − −∞ must not appear.
-    fn base(&self, max: Rows) -> Rows {
-        max.map(|max| select(max.eq(f32::NEG_INFINITY), 0.0, max * self.scale))
     }
 
     /// Completes the sums, after the last tile.
@@ -51,8 +48,8 @@ impl OnlineSoftmax {
     /// Takes in another part of the same rows; returns by what this part's and the other's outputs shrink.
     pub fn join(&mut self, max: Rows, sum: Rows) -> [Rows; 2] {
         let joint = self.max().max(max);
-        let below = -self.base(joint);
-        let [mine, other] = [self.max(), max].map(|max| max.mul_add(self.scale, below).exp2());
+        let below = -base(joint);
+        let [mine, other] = [self.max(), max].map(|max| (max + below).exp2());
         self.sum.set(self.sum() * mine + sum * other);
         self.max.set(joint);
         [mine, other]
@@ -65,6 +62,11 @@ impl OnlineSoftmax {
 
     /// `ln Σ exp(scale · score)`; −∞ for a row that saw no key.
     pub fn log_sum_exp(&self) -> Rows {
-        (self.base(self.max()) + self.sum().log2()) * LN_2
+        (base(self.max()) + self.sum().log2()) * LN_2
     }
+}
+
+/// The exponent's origin. A row without any key yet has maximum −∞, and −∞ − −∞ must not appear.
+fn base(max: Rows) -> Rows {
+    max.map(|max| select(max.eq(f32::NEG_INFINITY), 0.0, max))
 }
