@@ -42,6 +42,8 @@ pub const MAX_SHARED_BYTES: u32 = 99 * 1024;
 /// what is loaded ahead) needs no stack. Measured with ptxas 13.0: the first to spill are those that would take 208.
 const MAX_FRAGMENT_REGISTERS: u32 = 192;
 
+const PROCESSOR_REGISTERS: u32 = 65536;
+
 impl Config {
     pub fn by_id(id: u32) -> Option<&'static Config> {
         CONFIGS.iter().find(|config| config.id == id)
@@ -82,21 +84,36 @@ impl Config {
         self.shared_bytes(dims) <= MAX_SHARED_BYTES
     }
 
-    /// How many blocks are to fit on a processor of an L4: as many as have room for their shared memory, up to four. Beyond
-    /// that the assembler would save registers and spill.
+    /// How many blocks are to fit on a processor of an L4: as many as have room for their shared memory and registers, up to
+    /// four. Beyond that the assembler would save registers and spill.
     pub const fn blocks_per_processor(&self, dims: Dims) -> u32 {
-        let blocks = MAX_SHARED_BYTES / self.shared_bytes(dims);
-        if blocks < 4 { blocks } else { 4 }
+        let shared = MAX_SHARED_BYTES / self.shared_bytes(dims);
+        let registers = PROCESSOR_REGISTERS / (self.threads() * self.registers(dims));
+        let blocks = if shared < registers { shared } else { registers };
+        if blocks < 1 { 1 } else if blocks < 4 { blocks } else { 4 }
+    }
+
+    /// What a thread takes, roughly: fragments, and the rest as measured with ptxas 13.0.
+    const fn registers(&self, dims: Dims) -> u32 {
+        let queries = if self.holds_queries(dims) { self.fragment_registers(dims).1 } else { 0 };
+        let all = (self.fragment_registers(dims).0 + queries + 50).next_multiple_of(8);
+        if all < 255 { all } else { 255 }
     }
 
     /// Whether a warp keeps its queries in registers. Otherwise it reads them from shared memory for every tile of keys:
     /// their tile stays where it is in any case.
     pub const fn holds_queries(&self, dims: Dims) -> bool {
+        let (others, queries) = self.fragment_registers(dims);
+        others + queries <= MAX_FRAGMENT_REGISTERS
+    }
+
+    /// Of output, scores and weights; and of queries, if they are held.
+    const fn fragment_registers(&self, dims: Dims) -> (u32, u32) {
         // A thread has one in 32 of every 16 rows: half a register per column in f32, a quarter in 16 bits.
         let output = product_columns(dims.value) / 2;
         let scores_and_weights = self.warp_keys() / 2 + self.warp_keys() / 4;
-        let queries = product_columns(dims.head) / 4;
-        self.warp_rows / 16 * (output + scores_and_weights + queries) <= MAX_FRAGMENT_REGISTERS
+        let groups = self.warp_rows / 16;
+        (groups * (output + scores_and_weights), groups * product_columns(dims.head) / 4)
     }
 
     /// Warps divide rows and keys in sixteens, and every configuration serves heads of up to 128 columns.
