@@ -7,7 +7,7 @@ mod recipe;
 pub use ampere::ENTRY;
 pub use recipe::kernel;
 
-use crate::configs::{CONFIGS, Config, MAX_SHARED_BYTES};
+use crate::configs::{CONFIGS, Config, MAX_FRAGMENT_REGISTERS, MAX_SHARED_BYTES};
 use crate::problem::DType;
 use crate::visibility::MaskKind;
 use crate::{Error, Problem};
@@ -44,8 +44,13 @@ fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
     if !config.fits(dims) {
         let others = CONFIGS.iter().filter(|other| other.fits(dims));
         let others = others.map(|other| other.id.to_string()).collect::<Vec<_>>().join(" or ");
-        let found = format!("{} bytes of shared memory for a block", config.shared_bytes(dims));
-        return refuse(found, format!("at most {MAX_SHARED_BYTES}: use config {others}"));
+        let (found, most) = match config.shared_bytes(dims) {
+            bytes if bytes > MAX_SHARED_BYTES => {
+                (format!("{bytes} bytes of shared memory for a block"), MAX_SHARED_BYTES)
+            }
+            _ => (format!("{} registers for fragments", config.fragment_registers(dims)), MAX_FRAGMENT_REGISTERS),
+        };
+        return refuse(found, format!("at most {most}: use config {others}"));
     }
     for (what, found, limit) in [
         ("queries", problem.queries(), MAX_LENGTH),

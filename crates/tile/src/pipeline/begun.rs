@@ -4,22 +4,17 @@ use super::CopyRing;
 use crate::builder::here;
 use crate::control::Trips;
 use crate::error::{BuildError, Place};
-use crate::values::{Element, U32, Var};
+use crate::values::{Element, U32};
 use std::ops::Range;
 
-/// Points the rings at their first tile and starts `stages - 1` tiles of each, in the order in which they will be
-/// used. `for_each` goes through the tiles; its body takes one of each ring.
+/// Starts the first `stages - 1` tiles of each ring, in the order in which they will be used. `for_each` goes through the tiles; its body takes one of each ring.
 #[track_caller]
 pub fn begin<'ring, E: Element>(rings: &[&'ring CopyRing<E>], tiles: Range<U32>) -> Begun<'ring, E> {
     let at = here();
-    for ring in rings {
-        let first = Var::new(format!("{}_tile", ring.state.borrow().name), tiles.start);
-        ring.state.borrow_mut().tiles = Some((first, tiles.end));
-    }
     let ahead = rings.iter().map(|ring| ring.stages - 1).max().unwrap_or(0);
     for round in 0..ahead {
         for ring in rings.iter().filter(|ring| round < ring.stages - 1) {
-            ring.start_next();
+            ring.start_if_any(tiles.start + round, tiles.end);
         }
     }
     Begun { rings: rings.to_vec(), tiles, at }
@@ -37,10 +32,11 @@ impl<E: Element> Trips for Begun<'_, E> {
     #[track_caller]
     fn run(mut self, body: &mut dyn FnMut(U32)) {
         let at = here();
-        let rings = std::mem::take(&mut self.rings);
+        let (rings, end) = (std::mem::take(&mut self.rings), self.tiles.end);
         let taken = || rings.iter().map(|ring| ring.state.borrow().taken).collect::<Vec<u32>>();
         self.tiles.clone().run(&mut |tile| {
             let before = taken();
+            rings.iter().for_each(|ring| ring.state.borrow_mut().tiles = Some((tile, end)));
             body(tile);
             let counts = taken().into_iter().zip(before).map(|(after, before)| after - before);
             if let Some((ring, count)) = rings.iter().zip(counts).find(|(_, count)| *count != 1) {

@@ -24,16 +24,15 @@ pub struct CopyRing<E> {
 
 pub(super) struct State {
     pub name: String,
-    /// The stage that is filled next, and the one that is used next.
-    fill: Turn,
+    /// The stage that is used next. The one that is filled next lies as many stages further on as copies are in flight.
     drain: Turn,
     /// Copies not yet waited for, oldest first.
     flying: VecDeque<Group>,
     /// For each free stage: it may still be read, so a barrier is due before it is filled.
     free: VecDeque<bool>,
     held_since: Option<Place>,
-    /// The tile that `next` starts next, and where the tiles end: set by `begin`.
-    pub tiles: Option<(Var<u32>, U32)>,
+    /// The tile that `next` takes, and where the tiles end: set by the loop.
+    pub tiles: Option<(U32, U32)>,
     /// How often `next` was called.
     pub taken: u32,
 }
@@ -60,13 +59,24 @@ impl Turn {
     /// The offset now; then on to the next stage.
     #[track_caller]
     fn advance(&mut self) -> U32 {
-        let Some(offset) = &mut self.offset else { return 0.into() };
-        let old = offset.get();
-        offset.set(match self.stages {
-            2 => old ^ self.bytes,
-            _ => select((old + self.bytes).eq(self.stages * self.bytes), 0, old + self.bytes),
-        });
+        let Some(offset) = &self.offset else { return 0.into() };
+        let (old, next) = (offset.get(), self.further(1));
+        self.offset.iter_mut().for_each(|offset| offset.set(next));
         old
+    }
+
+    /// The offset `count` stages further on.
+    #[track_caller]
+    fn further(&self, count: u32) -> U32 {
+        let Some(offset) = &self.offset else { return 0.into() };
+        match (self.stages, count) {
+            (_, 0) => offset.get(),
+            (2, _) => offset.get() ^ self.bytes,
+            (stages, _) => {
+                let (sum, end) = (offset.get() + count * self.bytes, stages * self.bytes);
+                select(sum.lt(end), sum, sum - end)
+            }
+        }
     }
 }
 
@@ -77,8 +87,7 @@ impl<E: Element> CopyRing<E> {
         let plan = CopyPlan::new(&first, source);
         let state = Rc::new(RefCell::new(State {
             name: name.into(),
-            fill: Turn::new(format!("{name}_fill"), stages, first.bytes()),
-            drain: Turn::new(format!("{name}_drain"), stages, first.bytes()),
+            drain: Turn::new(format!("{name}_stage"), stages, first.bytes()),
             flying: VecDeque::new(),
             free: (0..stages).map(|_| false).collect(),
             held_since: None,
@@ -93,31 +102,28 @@ impl<E: Element> CopyRing<E> {
     #[track_caller]
     pub fn next(&self) -> Full<E> {
         self.state.borrow_mut().taken += 1;
+        let at = here();
+        let Some((tile, end)) = self.state.borrow().tiles else {
+            let message = format!("ring `{}` does not know its tiles", self.state.borrow().name);
+            BuildError::new(message, at)
+                .help("call `begin` before the loop, and give `for_each` what it returns")
+                .raise()
+        };
         if self.stages == 1 {
-            self.start_next();
+            // The pass that uses a tile starts it: it exists.
+            self.start(tile);
             return self.wait();
         }
         let full = self.wait();
-        self.start_next();
+        self.start_if_any(tile + (self.stages - 1), end);
         full
     }
 
-    /// Starts the next tile that `begin` promised. Past the last one the group stays empty, so that counts of groups
-    /// are constants and no copy is in flight after the loop.
+    /// Starts a tile before `end`. Past the last one the group stays empty, so that counts of groups are constants and no
+    /// copy is in flight after the loop.
     #[track_caller]
-    pub(super) fn start_next(&self) {
-        let at = here();
-        let tiles = self.state.borrow_mut().tiles.take();
-        let Some((mut tile, end)) = tiles else {
-            let message = format!("ring `{}` does not know its tiles", self.state.borrow().name);
-            BuildError::new(message, at).help("call `begin` before the loop").raise()
-        };
-        let number = tile.get();
-        // A ring of one stage fills it in the pass that uses it: the tile exists.
-        let exists = if self.stages == 1 { true.into() } else { number.lt(end) };
-        self.start_group(at, |plan, stage| when(exists, || plan.start(stage, number * stage.rows)));
-        tile += 1;
-        self.state.borrow_mut().tiles = Some((tile, end));
+    pub(super) fn start_if_any(&self, tile: U32, end: U32) {
+        self.start_group(here(), |plan, stage| when(tile.lt(end), || plan.start(stage, tile * stage.rows)));
     }
 
     /// Starts copying tile number `tile`. Rows beyond the matrix become zeros.
@@ -130,7 +136,10 @@ impl<E: Element> CopyRing<E> {
     #[track_caller]
     fn start_group(&self, at: Place, copy: impl FnOnce(&CopyPlan<E>, &SharedTile<E>)) {
         self.take_free_stage(at);
-        let offset = self.state.borrow_mut().fill.advance();
+        let offset = {
+            let state = self.state.borrow();
+            state.drain.further(state.flying.len() as u32)
+        };
         copy(&self.plan, &self.first.shifted(offset));
         cp_async_commit_group();
         let number = with(|b| b.copies);
@@ -176,7 +185,9 @@ impl<E: Element> CopyRing<E> {
 
     /// After the last tile: the groups that are left are empty.
     pub(super) fn end(&self) {
-        self.state.borrow_mut().flying.clear();
+        let mut state = self.state.borrow_mut();
+        state.flying.clear();
+        state.tiles = None;
     }
 }
 

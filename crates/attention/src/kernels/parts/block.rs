@@ -10,10 +10,9 @@ pub struct Block<'a> {
     of: Lengths,
     keys_per_tile: u32,
     pub first_query: U32,
+    queries: Range<U32>,
     /// Key tiles that some query sees.
     pub tiles: Range<U32>,
-    /// Keys that all queries see.
-    whole: Range<U32>,
 }
 
 impl<'a> Block<'a> {
@@ -23,8 +22,7 @@ impl<'a> Block<'a> {
         let queries = first_query..(first_query + rows).min(of.queries);
         let seen = mask.seen_by_some(queries.clone(), of);
         let tiles = seen.start / keys_per_tile..seen.end.div_ceil(keys_per_tile);
-        let whole = mask.seen_by_all(queries, of);
-        Block { mask, of, keys_per_tile, first_query, tiles, whole }
+        Block { mask, of, keys_per_tile, first_query, queries, tiles }
     }
 
     /// Hides the scores of `tile` that the mask hides; `query` and `key` are those of the fragment's first row and
@@ -39,12 +37,15 @@ impl<'a> Block<'a> {
     }
 
     fn sees(&self, query: Coordinate, key: Coordinate) -> Pred {
-        self.mask.sees(query, key, self.of) & key.lt(self.of.keys)
+        let seen = self.mask.sees(query, key, self.of);
+        if self.mask.knows_the_end() { seen } else { seen & key.lt(self.of.keys) }
     }
 
     /// Every query sees every key of the tile, and all its keys exist.
     fn is_whole(&self, tile: U32) -> Pred {
+        // Asked anew for every tile: a register for each answer is more than wide heads have left.
+        let whole = self.mask.seen_by_all(self.queries.clone(), self.of);
         let first = tile * self.keys_per_tile;
-        self.whole.start.le(first) & (first + self.keys_per_tile).le(self.whole.end)
+        whole.start.le(first) & (first + self.keys_per_tile).le(whole.end)
     }
 }

@@ -26,4 +26,7 @@ impl Mask for Causal {
     fn sees(&self, query: Coordinate, key: Coordinate, of: Lengths) -> Pred {
         key.lt(Causal::count(query.value(), of))
     }
+    fn knows_the_end(&self) -> bool {
+        true
+    }
 }

@@ -25,6 +25,10 @@ pub trait Mask: Sync {
     fn seen_by_all(&self, queries: Range<U32>, of: Lengths) -> Range<U32>;
     /// Whether one query sees one key.
     fn sees(&self, query: Coordinate, key: Coordinate, of: Lengths) -> Pred;
+    /// Whether it says of keys that do not exist that nobody sees them. Otherwise every score is asked that, too.
+    fn knows_the_end(&self) -> bool {
+        false
+    }
 }
 
 impl MaskKind {
@@ -93,6 +97,8 @@ mod tests {
                 prop_assert!(some.is_empty() || block.clone().any(|query| sees(query, some.start)), "{kind:?}");
                 prop_assert!(all.is_empty() || all.end == keys || !block.clone().all(|query| sees(query, all.end)), "{kind:?}");
                 prop_assert!(some.end <= keys && all.end <= keys, "{kind:?}");
+                let beyond = (keys..keys + 20).any(|key| block.clone().any(|query| sees(query, key)));
+                prop_assert!(!(mask.knows_the_end() && beyond), "{kind:?}");
             }
         }
 

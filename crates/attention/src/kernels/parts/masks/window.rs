@@ -38,4 +38,7 @@ impl Mask for Window {
         let query = query.value();
         !key.lt(self.first(query, of)) & key.lt(self.end(query, of))
     }
+    fn knows_the_end(&self) -> bool {
+        true
+    }
 }
