@@ -44,9 +44,9 @@ impl<E: Element> RowOperand<E> {
         self.steps.len() as u32 * 16
     }
 
-    /// The registers of each 16-deep step.
-    pub(super) fn steps(&self) -> impl Iterator<Item = Vec<Block<E>>> + '_ {
+    /// The registers of one 16-deep step.
+    pub(super) fn step(&self, step: u32) -> Vec<Block<E>> {
         let block = |block: &[Var<Packed<E>>; 4]| std::array::from_fn(|index| block[index].raw());
-        self.steps.iter().map(move |blocks| blocks.iter().map(block).collect())
+        self.steps[step as usize].iter().map(block).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Products on the tensor cores of one warp.
 
 use super::operand::Block;
-use super::shared::{Transposed, View};
+use super::shared::{STEPS_OF_PANEL, Transposed, View};
 use super::{Accumulator, Element, Packed, RowOperand, U32, Value};
 use crate::builder::here;
 use crate::error::BuildError;
@@ -11,8 +11,10 @@ use crate::instructions::{ldmatrix_x4, mma_m16n8k16};
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be the left side of a product of `{E}`")]
 pub trait Left<E: Element> {
     fn depth(&self) -> u32;
-    /// The registers of each 16-deep step, one after the other: a block for every 16 rows.
-    fn steps(&self) -> impl Iterator<Item = Vec<Block<E>>>;
+    /// What each lane's addresses start from, if it lies in shared memory.
+    fn lanes(&self) -> Option<U32>;
+    /// The registers of one 16-deep step: a block for every 16 rows.
+    fn step(&self, lanes: Option<U32>, step: u32) -> Vec<Block<E>>;
 }
 
 /// Held in registers.
@@ -20,8 +22,11 @@ impl<E: Element> Left<E> for &RowOperand<E> {
     fn depth(&self) -> u32 {
         RowOperand::depth(self)
     }
-    fn steps(&self) -> impl Iterator<Item = Vec<Block<E>>> {
-        RowOperand::steps(self)
+    fn lanes(&self) -> Option<U32> {
+        None
+    }
+    fn step(&self, _: Option<U32>, step: u32) -> Vec<Block<E>> {
+        RowOperand::step(self, step)
     }
 }
 
@@ -31,8 +36,12 @@ impl<E: Element> Left<E> for View<'_, E> {
         self.columns
     }
     #[track_caller]
-    fn steps(&self) -> impl Iterator<Item = Vec<Block<E>>> {
-        self.blocks()
+    fn lanes(&self) -> Option<U32> {
+        Some(self.lanes_of_sixteen_rows())
+    }
+    #[track_caller]
+    fn step(&self, lanes: Option<U32>, step: u32) -> Vec<Block<E>> {
+        self.blocks(lanes.unwrap_or_else(|| self.lanes_of_sixteen_rows()), step)
     }
 }
 
@@ -96,10 +105,13 @@ pub fn mma<E: Element>(sum: &mut Accumulator, left: impl Left<E>, right: impl Ri
 #[track_caller]
 pub fn mma_add<E: Element>(sum: &mut Accumulator, left: impl Left<E>, right: impl Right<E>) {
     check_shapes(sum, left.depth(), right.depth(), right.columns());
-    let lanes = right.lanes();
-    for (step, left) in left.steps().enumerate() {
+    let (left_lanes, lanes) = (left.lanes(), right.lanes());
+    // Steps that are a panel apart have the same address but for a constant: one after the other they take one register.
+    let steps = right.depth() / 16;
+    for step in (0..STEPS_OF_PANEL).flat_map(|first| (first..steps).step_by(STEPS_OF_PANEL as usize)) {
+        let left = left.step(left_lanes, step);
         for block in 0..right.columns() / 16 {
-            let [a0, a1, b0, b1] = right.block(lanes, step as u32, block);
+            let [a0, a1, b0, b1] = right.block(lanes, step, block);
             for (group, left) in left.iter().enumerate() {
                 mma_m16n8k16(sum.eight_columns(group, block * 2), left, [a0, a1]);
                 mma_m16n8k16(sum.eight_columns(group, block * 2 + 1), left, [b0, b1]);

@@ -17,6 +17,8 @@ const CHUNK_BYTES: u32 = 16;
 const PANEL_COLUMNS: u32 = 64;
 const PANEL_ROW_BYTES: u32 = 128;
 const PANEL_CHUNKS: u32 = PANEL_ROW_BYTES / CHUNK_BYTES;
+/// Products go 16 columns at a time.
+pub(super) const STEPS_OF_PANEL: u32 = PANEL_COLUMNS / 16;
 /// The swizzle repeats after eight rows: what origins are multiples of.
 const SWIZZLE_BYTES: u32 = 8 * PANEL_ROW_BYTES;
 
@@ -117,16 +119,16 @@ impl<'tile, E: Element> View<'tile, E> {
     /// Rows in sixteens, as the left side of products.
     #[track_caller]
     pub fn load(self) -> RowOperand<E> {
-        RowOperand::loaded(self.blocks())
-    }
-
-    /// The registers of 16 columns after the other: a block for every 16 rows.
-    #[track_caller]
-    pub(super) fn blocks(self) -> impl Iterator<Item = Vec<Block<E>>> {
         here();
         let lanes = self.lanes_of_sixteen_rows();
-        let step = move |k| (0..self.rows / 16).map(|down| ldmatrix_x4(self.step(lanes, k, down), false)).collect();
-        (0..self.columns / 16).map(step)
+        RowOperand::loaded((0..self.columns / 16).map(|k| self.blocks(lanes, k)))
+    }
+
+    /// The registers of 16 columns: a block for every 16 rows.
+    #[track_caller]
+    pub(super) fn blocks(&self, lanes: U32, k: u32) -> Vec<Block<E>> {
+        here();
+        (0..self.rows / 16).map(|down| ldmatrix_x4(self.step(lanes, k, down), false)).collect()
     }
 
     /// Each lane's address for 16 × 16: rows along the lanes, the second eight columns in the upper lanes.
@@ -153,8 +155,8 @@ impl<'tile, E: Element> View<'tile, E> {
     /// flipped in place.
     #[track_caller]
     pub(super) fn step(&self, lanes: U32, k: u32, down: u32) -> SharedPointer {
-        let flipped = lanes ^ (k % 4 * 2 * CHUNK_BYTES);
-        Pointer::new(flipped).plus(k / 4 * self.panel_bytes + down * 16 * PANEL_ROW_BYTES)
+        let flipped = lanes ^ (k % STEPS_OF_PANEL * 2 * CHUNK_BYTES);
+        Pointer::new(flipped).plus(k / STEPS_OF_PANEL * self.panel_bytes + down * 16 * PANEL_ROW_BYTES)
     }
 }
 
