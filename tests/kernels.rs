@@ -55,6 +55,14 @@ fn kernels_are_right_and_silent() {
     }
 }
 
+/// Hundreds of tiles: an error that each of them repeats would have grown beyond what is allowed.
+#[test]
+fn errors_do_not_grow_with_the_number_of_tiles() {
+    for queries in [1, 16] {
+        check(&Problem::builder().batch(1).heads(1).queries(queries).keys(16384).head_dim(16).build().unwrap());
+    }
+}
+
 /// Rows that see no key are zeros with a log-sum-exp of −∞.
 #[test]
 fn rows_without_keys_are_zeros() {

@@ -156,14 +156,15 @@ fn recipes_pass_the_strides_of_the_layout() {
     }
 }
 
-/// Up to 128 columns every configuration serves, and beyond at least one; queries are read again only where they must.
+/// Up to 128 columns every historic configuration serves, and beyond at least one; queries are read again only where they must.
 #[test]
 fn heads_of_any_width_have_a_configuration() {
     for (head, value) in HEAD_DIMS.step_by(8).flat_map(|head| HEAD_DIMS.step_by(8).map(move |value| (head, value))) {
         let dims = Dims { head, value };
-        let serving = CONFIGS.iter().filter(|config| config.fits(dims)).count();
-        assert!(serving == CONFIGS.len() || (serving > 0 && head.max(value) > 128), "{dims:?}: {serving}");
-        assert!(head.max(value) > 128 || CONFIGS.iter().all(|config| config.holds_queries(dims)), "{dims:?}");
+        let serving: Vec<&Config> = CONFIGS.iter().filter(|config| config.fits(dims)).collect();
+        let historic = || serving.iter().filter(|config| config.id <= 5);
+        assert!(historic().count() == 4 || (!serving.is_empty() && head.max(value) > 128), "{dims:?}: {serving:?}");
+        assert!(head.max(value) > 128 || historic().all(|config| config.holds_queries(dims)), "{dims:?}");
     }
     let loads = |head_dim: u32| {
         let problem = Problem::builder().head_dim(head_dim).build().unwrap();
