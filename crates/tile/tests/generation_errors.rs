@@ -157,9 +157,11 @@ fn two_tiles_in_one_pass() {
 
 #[test]
 fn ring_without_tiles() {
-    let message = wrong(|| ring("keys", 1).next().release());
-    assert_eq!(message, "ring `keys` does not know its tiles");
-    let message = wrong(|| ring("keys", 2).next().release());
+    for stages in [1, 2] {
+        let message = wrong(|| ring("keys", stages).next().release());
+        assert_eq!(message, "ring `keys` does not know its tiles");
+    }
+    let message = wrong(|| ring("keys", 2).wait().release());
     assert_eq!(message, "ring `keys` has no copy in flight to wait for");
 }
 
@@ -180,12 +182,15 @@ fn ring_without_a_free_stage() {
 fn wait_counts_that_differ_between_passes() {
     let message = wrong(|| {
         let (keys, values) = (ring("keys", 3), ring("values", 3));
-        let (keys_begun, values_begun) = (begin(&[&keys], tiles()), begin(&[&values], 0.into()..7.into()));
-        for_each(keys_begun, |_| {
-            keys.next().release();
-            values.next().release();
+        for ring in [&keys, &values] {
+            (0..2).for_each(|tile| ring.start(tile));
+        }
+        for_each(tiles(), |tile| {
+            for ring in [&keys, &values] {
+                ring.wait().release();
+                ring.start(tile);
+            }
         });
-        drop(values_begun);
     });
     assert_eq!(message, "the loop body does not leave a pipeline as it found it");
 }
