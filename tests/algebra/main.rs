@@ -194,8 +194,8 @@ fn planted(kernel: &Kernel, is_line: impl Fn(&[&str], usize) -> bool, new: impl 
 fn errors_of_dataflow_change_the_bits() {
     let problem = Problem::builder().batch(1).heads(1).queries(64).keys(192).build().unwrap();
     let own = &ours(&problem)[0];
-    let ring =
-        |lines: &[&str], at: usize| at > 0 && lines[at - 1].contains(", %keys_drain;") && lines[at].contains("xor");
+    let stage = |line: &str| line.contains(", %keys_stage;");
+    let ring = |lines: &[&str], at: usize| stage(lines[at]) && stage(lines[at + 1]);
     let [hop, lazy] = ["hop_f64_n64w4", "hop_c64_n128w1"].map(hopper);
     let nth = |text: &'static str, nth: usize| {
         move |lines: &[&str], at: usize| {
@@ -203,7 +203,11 @@ fn errors_of_dataflow_change_the_bits() {
         }
     };
     let bugs = [
-        ("the stage of the keys stands still", own, planted(&own.kernel, ring, |line| line.replace("8192", "0"))),
+        (
+            "the stage of the keys stands still",
+            own,
+            planted(&own.kernel, ring, |line| line.replace("%keys_stage", "0")),
+        ),
         (
             "the last columns of the keys are others",
             &hop,

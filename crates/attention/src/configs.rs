@@ -16,8 +16,8 @@ pub struct Config {
     pub stages: u32,
 }
 
-/// The first five are what an earlier project had; the others are tuned.
-const HISTORIC: u32 = 5;
+/// Ids up to this are those of an earlier project; the others are tuned.
+pub const HISTORIC: u32 = 5;
 
 #[rustfmt::skip] // One row per line.
 pub const CONFIGS: [Config; 8] = [
@@ -49,7 +49,11 @@ pub const MAX_FRAGMENT_REGISTERS: u32 = 224;
 /// The same with queries, if they are held all the time: the first to spill are those that would take 208.
 const MAX_WITH_QUERIES: u32 = 192;
 
+/// 32-bit registers of a processor, from sm_80 to sm_90. CUDA C++ Programming Guide, "Compute Capabilities".
 const PROCESSOR_REGISTERS: u32 = 65536;
+
+/// What a thread takes beside fragments, as ptxas 13.0 has it: 40 to 50.
+const OTHER_REGISTERS: u32 = 50;
 
 impl Config {
     pub fn by_id(id: u32) -> Option<&'static Config> {
@@ -106,10 +110,10 @@ impl Config {
         }
     }
 
-    /// What a thread takes, roughly: fragments, and the rest as measured with ptxas 13.0.
+    /// What a thread takes, roughly.
     const fn registers(&self, dims: Dims) -> u32 {
         let queries = if self.holds_queries(dims) { self.query_registers(dims) } else { 0 };
-        let all = (self.fragment_registers(dims) + queries + 50).next_multiple_of(8);
+        let all = (self.fragment_registers(dims) + queries + OTHER_REGISTERS).next_multiple_of(8);
         if all < 255 { all } else { 255 }
     }
 
@@ -130,11 +134,14 @@ impl Config {
         self.warp_rows / 16 * product_columns(dims.head) / 4
     }
 
-    /// Warps divide rows and keys in sixteens, and every historic configuration serves heads of up to 128 columns.
+    /// Warps divide rows and keys in sixteens, and every historic configuration serves heads of up to 128
+    /// columns, the others of 64 at least.
     const fn is_sound(&self) -> bool {
-        self.rows.is_multiple_of(self.warp_rows)
+        self.warp_rows.is_multiple_of(16)
+            && self.rows.is_multiple_of(self.warp_rows)
             && self.warps.is_multiple_of(self.row_groups())
             && self.keys.is_multiple_of(self.key_groups() * 16)
+            && self.fits(Dims { head: 64, value: 64 })
             && (self.id > HISTORIC || self.fits(Dims { head: 128, value: 128 }))
     }
 }

@@ -1,6 +1,6 @@
 //! Properties of the kernels as text and as recipes, for every configuration.
 
-use attention::configs::{CONFIGS, Config};
+use attention::configs::{CONFIGS, Config, HISTORIC};
 use attention::problem::{DType, Dims, HEAD_DIMS, Layout};
 use attention::visibility::MaskKind;
 use attention::{Error, Problem, kernels};
@@ -162,7 +162,7 @@ fn heads_of_any_width_have_a_configuration() {
     for (head, value) in HEAD_DIMS.step_by(8).flat_map(|head| HEAD_DIMS.step_by(8).map(move |value| (head, value))) {
         let dims = Dims { head, value };
         let serving: Vec<&Config> = CONFIGS.iter().filter(|config| config.fits(dims)).collect();
-        let historic = || serving.iter().filter(|config| config.id <= 5);
+        let historic = || serving.iter().filter(|config| config.id <= HISTORIC);
         assert!(historic().count() == 4 || (!serving.is_empty() && head.max(value) > 128), "{dims:?}: {serving:?}");
         assert!(head.max(value) > 128 || historic().all(|config| config.holds_queries(dims)), "{dims:?}");
     }

@@ -53,8 +53,9 @@ pub struct View {
     fenced: Vec<(Cover, Clock)>,
     /// What would be known besides if every scope were wide and every relaxed operation synchronised. It only explains.
     pub loose: Clock,
-    /// The grid before this one is complete, and was so before a `fence.sc`.
+    /// The grid before this one is complete.
     pub grids: bool,
+    /// It was so before a `fence.sc`.
     sequential_grids: bool,
 }
 
@@ -144,7 +145,13 @@ impl View {
 
     /// A view with the same order, for which only `clock` has passed a fence with this cover.
     pub fn with_only(&self, cover: Cover, clock: Clock) -> View {
-        View { seen: self.seen.clone(), fenced: vec![(cover, clock)], loose: self.loose.clone(), ..*self }
+        View {
+            seen: self.seen.clone(),
+            fenced: vec![(cover, clock)],
+            loose: self.loose.clone(),
+            sequential_grids: false,
+            ..*self
+        }
     }
 
     /// Writes out what lanes know of themselves; `time` is that of their own row.

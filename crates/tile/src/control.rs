@@ -1,6 +1,6 @@
 //! Loops and branches. `for` and `if` of Rust run while generating; these run on the GPU.
 
-use crate::builder::{Line, Reach, ScopeKind, define_pure, fresh, with};
+use crate::builder::{Builder, Line, Reach, ScopeKind, define_pure, fresh, with};
 use crate::error::{BuildError, Place};
 use crate::values::{Pred, Repr, Type, U32, Value, Var};
 use ptx::{Guard, LabelId, Operand};
@@ -43,6 +43,8 @@ impl Trips for Range<U32> {
         branch(trip.raw().lt(self.end), true, top, at);
         place(end);
         with(|b| b.meet(&before, "loop body", at));
+        // What is needed behind the loop is computed again: shared, it would hold a register all the way through.
+        with(Builder::forget_shared);
     }
 }
 

@@ -88,6 +88,13 @@ pub fn block_index(axis: usize) -> U32 {
     special(name, Operand::Special(source), Reach::Block)
 }
 
+/// `%nctaid`: how many blocks there are along an axis.
+#[track_caller]
+pub fn grid_size(axis: usize) -> U32 {
+    let (name, source) = [("grid_x", "%nctaid.x"), ("grid_y", "%nctaid.y"), ("grid_z", "%nctaid.z")][axis];
+    special(name, Operand::Special(source), Reach::Block)
+}
+
 // Moves, parameters, global and shared memory.
 
 #[track_caller]

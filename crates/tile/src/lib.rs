@@ -38,7 +38,7 @@ pub use kernel::{Built, build};
 /// What a kernel file imports.
 pub mod prelude {
     pub use crate::control::{choose, for_each, predicated, select, when};
-    pub use crate::instructions::{barrier, block_index, lane_index, thread_index, warp_index};
+    pub use crate::instructions::{barrier, block_index, grid_size, lane_index, thread_index, warp_index};
     pub use crate::pipeline::{Begun, CopyRing, Full, begin};
     pub use crate::values::{
         Accumulator, BF16, Cell, Coordinate, Element, F16, F32, I32, Matrix, Packed, Pred, RowOperand, RowVars, Rows,

@@ -156,6 +156,15 @@ fn two_tiles_in_one_pass() {
 }
 
 #[test]
+fn a_tile_taken_in_a_branch() {
+    let message = wrong(|| {
+        let keys = ring("keys", 2);
+        for_each(begin(&[&keys], tiles()), |tile| when(tile.eq(0), || keys.next().release()));
+    });
+    assert_eq!(message, "ring `keys` moves on inside a loop or branch of the pass");
+}
+
+#[test]
 fn ring_without_tiles() {
     for stages in [1, 2] {
         let message = wrong(|| ring("keys", stages).next().release());
@@ -163,6 +172,33 @@ fn ring_without_tiles() {
     }
     let message = wrong(|| ring("keys", 2).wait().release());
     assert_eq!(message, "ring `keys` has no copy in flight to wait for");
+}
+
+#[test]
+fn stages_released_in_another_order() {
+    let message = wrong(|| {
+        let keys = ring("keys", 3);
+        (0..2).for_each(|tile| keys.start(tile));
+        let (first, second) = (keys.wait(), keys.wait());
+        second.release();
+        first.release();
+    });
+    assert_eq!(message, "stage 2 of ring `keys` is released before stage 1");
+}
+
+#[test]
+fn fragments_of_different_heights() {
+    let message = wrong(|| {
+        let (mut high, low) = (Accumulator::zero("high", 32, 16), Accumulator::zero("low", 16, 16));
+        high.scale_rows(low.row_sum_of_lane());
+    });
+    assert_eq!(message, "rows do not fit: a cell of more rows than these");
+    let message = wrong(|| {
+        let tile = SharedTile::<F16>::new("keys", 32, 16);
+        let mut sums = Accumulator::zero("sums", 32, 32);
+        mma_add(&mut sums, tile.rows(0, 16), tile.transposed());
+    });
+    assert_eq!(message, "shapes do not fit: 32×32 = 16×16 · 16×32");
 }
 
 #[test]
@@ -213,7 +249,7 @@ fn shapes_that_do_not_fit() {
         let mut scores = Accumulator::new("scores", 16, 64);
         mma(&mut scores, &query, tile.transposed());
     });
-    assert_eq!(message, "shapes do not fit: rows×64 = rows×64 · 128×64");
+    assert_eq!(message, "shapes do not fit: 16×64 = 16×64 · 128×64");
     let message = wrong(|| {
         SharedTile::<F16>::new("odd", 12, 64);
     });

@@ -29,10 +29,9 @@ fn body<E: Element>(config: &Config, dims: Dims, mask: &dyn Mask) {
     let heads_per_kv_head = parameter::<u32>("heads_per_kv_head");
     let scale = parameter("scale_log2");
 
-    let [block, head, batch] = [0, 1, 2].map(block_index);
-    // The last queries see the most keys, where the mask is causal: they go first, and short blocks fill the end.
-    let number = of.queries.div_ceil(config.rows) - 1 - block;
+    let [head, batch] = [1, 2].map(block_index);
     let kv_head = head / heads_per_kv_head;
+    let number = block_number();
     let block = Block::new(mask, of, number, config.rows, config.keys);
     let place = WarpPlace::new(config.row_groups(), config.key_groups());
     let (first_row, warp_keys) = (place.row_group * config.warp_rows, config.warp_keys());
@@ -70,6 +69,8 @@ fn body<E: Element>(config: &Config, dims: Dims, mask: &dyn Mask) {
     });
     query.release();
 
+    let place = WarpPlace::new(config.row_groups(), config.key_groups());
+    let first_query = block_number() * config.rows + place.row_group * config.warp_rows;
     softmax.gather();
     merge.join(&place, &mut softmax, &mut output);
     when(place.key_group.eq(0), || {
@@ -77,6 +78,12 @@ fn body<E: Element>(config: &Config, dims: Dims, mask: &dyn Mask) {
         store_output(&output, &o.matrix(batch, head, of.queries, dims.value), first_query);
         store_log_sum_exp(softmax.log_sum_exp(), &lse.row(batch, head), first_query, of.queries);
     });
+}
+
+/// Which queries the block computes. The last see the most keys, where the mask is causal: they go first, and short blocks
+/// fill the end.
+fn block_number() -> U32 {
+    grid_size(0) - 1 - block_index(0)
 }
 
 /// `lse[batch, head, query]`, queries contiguous.

@@ -30,6 +30,7 @@ const MACHINE: Target = Target::SM_90;
 /// Most shared memory of a block, in bytes. CUDA C++ Programming Guide, compute capabilities.
 fn max_shared(gpu: Target) -> u64 {
     1024 * match gpu.sm {
+        120.. => 99,
         90.. => 227,
         86 | 89 => 99,
         80.. => 163,
@@ -45,7 +46,13 @@ pub fn can_run(module: &Module, function: &Function, shape: &LaunchShape) -> boo
 
 /// What is wrong with the launch, if anything. `written`: where the recipe says it, if it has a text.
 pub fn check(kernel: &Kernel, function: &Function, shape: &LaunchShape, written: Option<usize>) -> Option<Report> {
-    let gpu = kernel.recipe.gpu.unwrap_or(kernel.module().target);
+    let target = kernel.module().target;
+    let gpu = kernel.recipe.gpu.unwrap_or(target);
+    if gpu.sm < target.sm {
+        let entry = Actor::nobody(Place::Entry, "the entry it launches");
+        let message = format!("a module for {target} on {gpu}: no GPU runs code for a later one");
+        return Some(Report::new(&CHECK, message, entry).help("change `gpu` of the recipe, or `.target`".to_string()));
+    }
     let (message, help) = wrong(gpu, kernel.module(), function, shape)?;
     let entry = Actor::nobody(Place::Entry, "the entry it launches");
     let report = match written {

@@ -7,7 +7,7 @@ mod scopes;
 
 pub(crate) use finish::finish;
 pub(crate) use pipelines::Pipeline;
-pub(crate) use scopes::ScopeKind;
+pub(crate) use scopes::{ScopeId, ScopeKind};
 
 use crate::error::{BuildError, Place};
 use crate::values::{Repr, Type, Value};
@@ -53,7 +53,7 @@ pub(crate) struct Register {
     pub reach: Reach,
     /// Set more than once: the register of a `Var`.
     varies: bool,
-    scope: scopes::ScopeId,
+    scope: ScopeId,
     at: Place,
 }
 
@@ -180,6 +180,11 @@ impl Builder {
             special: vec![],
             known: HashMap::new(),
         }
+    }
+
+    /// Equal instructions from here on are printed again.
+    pub fn forget_shared(&mut self) {
+        self.known.clear();
     }
 
     fn register(&mut self, ty: ptx::Type, reach: Reach, at: Place) -> RegisterId {

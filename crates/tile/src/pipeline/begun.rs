@@ -1,7 +1,8 @@
 //! Rings and the loop that goes through their tiles.
 
 use super::CopyRing;
-use crate::builder::here;
+use super::copy_ring::Pass;
+use crate::builder::{here, with};
 use crate::control::Trips;
 use crate::error::{BuildError, Place};
 use crate::values::{Element, U32};
@@ -36,7 +37,8 @@ impl<E: Element> Trips for Begun<'_, E> {
         let taken = || rings.iter().map(|ring| ring.state.borrow().taken).collect::<Vec<u32>>();
         self.tiles.clone().run(&mut |tile| {
             let before = taken();
-            rings.iter().for_each(|ring| ring.state.borrow_mut().tiles = Some((tile, end)));
+            let pass = Some(Pass { tile, end, scope: with(|b| b.scopes.innermost()) });
+            rings.iter().for_each(|ring| ring.state.borrow_mut().pass = pass);
             body(tile);
             let counts = taken().into_iter().zip(before).map(|(after, before)| after - before);
             if let Some((ring, count)) = rings.iter().zip(counts).find(|(_, count)| *count != 1) {

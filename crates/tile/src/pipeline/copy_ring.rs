@@ -4,7 +4,7 @@
 //! how many are younger. A barrier follows each wait, for each thread waits for its own copies alone. And a barrier
 //! stands between the last readers of a stage and the copy that fills it again, unless one has passed anyway.
 
-use crate::builder::{Pipeline, here, with};
+use crate::builder::{Pipeline, ScopeId, here, with};
 use crate::control::{select, when};
 use crate::error::{BuildError, Place};
 use crate::instructions::{barrier, cp_async_commit_group, cp_async_wait_group};
@@ -30,11 +30,23 @@ pub(super) struct State {
     flying: VecDeque<Group>,
     /// For each free stage: it may still be read, so a barrier is due before it is filled.
     free: VecDeque<bool>,
-    held_since: Option<Place>,
-    /// The tile that `next` takes, and where the tiles end: set by the loop.
-    pub tiles: Option<(U32, U32)>,
+    /// Stages in use, oldest first: by the number of `wait`, and since when.
+    held: VecDeque<(u32, Place)>,
+    waits: u32,
+    /// Set by the loop.
+    pub pass: Option<Pass>,
     /// How often `next` was called.
     pub taken: u32,
+}
+
+/// One pass of the loop through a ring's tiles.
+#[derive(Clone, Copy)]
+pub(super) struct Pass {
+    /// The tile that `next` takes, and where the tiles end.
+    pub tile: U32,
+    pub end: U32,
+    /// The body of the loop.
+    pub scope: ScopeId,
 }
 
 struct Group {
@@ -90,8 +102,9 @@ impl<E: Element> CopyRing<E> {
             drain: Turn::new(format!("{name}_stage"), stages, first.bytes()),
             flying: VecDeque::new(),
             free: (0..stages).map(|_| false).collect(),
-            held_since: None,
-            tiles: None,
+            held: VecDeque::new(),
+            waits: 0,
+            pass: None,
             taken: 0,
         }));
         with(|b| b.watch(state.clone()));
@@ -103,12 +116,16 @@ impl<E: Element> CopyRing<E> {
     pub fn next(&self) -> Full<E> {
         self.state.borrow_mut().taken += 1;
         let at = here();
-        let Some((tile, end)) = self.state.borrow().tiles else {
+        let Some(Pass { tile, end, scope }) = self.state.borrow().pass else {
             let message = format!("ring `{}` does not know its tiles", self.state.borrow().name);
             BuildError::new(message, at)
                 .help("call `begin` before the loop, and give `for_each` what it returns")
                 .raise()
         };
+        if with(|b| b.scopes.innermost()) != scope {
+            let message = format!("ring `{}` moves on inside a loop or branch of the pass", self.state.borrow().name);
+            BuildError::new(message, at).help("take the tile before it: every pass takes one").raise()
+        }
         if self.stages == 1 {
             // The pass that uses a tile starts it: it exists.
             self.start(tile);
@@ -160,8 +177,8 @@ impl<E: Element> CopyRing<E> {
     fn full(&self, at: Place) -> ! {
         let state = self.state.borrow();
         let error = BuildError::new(format!("ring `{}` has no free stage of {}", state.name, self.stages), at);
-        match state.held_since {
-            Some(held) => error.note("one is held since here", held).raise(),
+        match state.held.front() {
+            Some((_, held)) => error.note("one is held since here", held).raise(),
             None => error.help("wait for a copy before the next one starts").raise(),
         }
     }
@@ -178,16 +195,18 @@ impl<E: Element> CopyRing<E> {
         cp_async_wait_group(with(|b| b.copies - group.number) as u32);
         barrier();
         let mut state = self.state.borrow_mut();
-        state.held_since = Some(at);
+        state.waits += 1;
+        let number = state.waits;
+        state.held.push_back((number, at));
         let tile = self.first.shifted(state.drain.advance());
-        Full { tile, state: Some(self.state.clone()), at }
+        Full { tile, state: Some(self.state.clone()), number, at }
     }
 
     /// After the last tile: the groups that are left are empty.
     pub(super) fn end(&self) {
         let mut state = self.state.borrow_mut();
         state.flying.clear();
-        state.tiles = None;
+        state.pass = None;
     }
 }
 
@@ -211,15 +230,22 @@ pub struct Full<E> {
     tile: SharedTile<E>,
     /// None: released.
     state: Option<Rc<RefCell<State>>>,
+    number: u32,
     at: Place,
 }
 
 impl<E> Full<E> {
-    /// This thread reads no more.
+    /// This thread reads no more. Stages come back in the order in which they were taken: they are filled in that order.
+    #[track_caller]
     pub fn release(mut self) {
         if let Some(state) = self.state.take() {
             let mut state = state.borrow_mut();
-            state.held_since = None;
+            if let Some((oldest, at)) = state.held.front().filter(|(oldest, _)| *oldest != self.number) {
+                let message =
+                    format!("stage {} of ring `{}` is released before stage {oldest}", self.number, state.name);
+                BuildError::new(message, here()).note("which is held since here", at).raise()
+            }
+            state.held.pop_front();
             state.free.push_back(true);
         }
     }

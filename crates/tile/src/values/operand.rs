@@ -2,6 +2,8 @@
 
 use super::rows::row_groups;
 use super::{Accumulator, Element, Packed, Value, Var};
+use crate::builder::here;
+use crate::error::BuildError;
 
 /// Rows × depth of `E` per warp.
 pub struct RowOperand<E> {
@@ -10,7 +12,7 @@ pub struct RowOperand<E> {
 }
 
 /// The registers of 16 rows and 16 columns.
-pub type Block<E> = [Value<Packed<E>>; 4];
+pub type Square<E> = [Value<Packed<E>>; 4];
 
 impl<E: Element> RowOperand<E> {
     /// Without a value yet.
@@ -23,14 +25,20 @@ impl<E: Element> RowOperand<E> {
         RowOperand { steps: (0..depth / 16).map(step).collect() }
     }
 
-    pub(super) fn loaded(steps: impl Iterator<Item = Vec<Block<E>>>) -> RowOperand<E> {
-        let held = |blocks: Vec<Block<E>>| blocks.into_iter().map(|block| block.map(Var::of)).collect();
+    pub(super) fn loaded(steps: impl Iterator<Item = Vec<Square<E>>>) -> RowOperand<E> {
+        let held = |blocks: Vec<Square<E>>| blocks.into_iter().map(|block| block.map(Var::of)).collect();
         RowOperand { steps: steps.map(held).collect() }
     }
 
     /// `sums`, rounded. Two 8-column groups of an accumulator are one 16-deep step.
     #[track_caller]
     pub fn set(&mut self, sums: &Accumulator) {
+        let at = here();
+        let [own, given] = [[self.rows(), self.depth()], [sums.rows(), sums.columns()]];
+        if own != given {
+            let message = format!("shapes do not fit: {}×{} = {}×{}", own[0], own[1], given[0], given[1]);
+            BuildError::new(message, at).raise()
+        }
         for (group, registers) in sums.groups().enumerate() {
             for (step, eights) in self.steps.iter_mut().zip(registers.chunks_exact(8)) {
                 for (register, pair) in step[group].iter_mut().zip(eights.chunks_exact(2)) {
@@ -40,12 +48,16 @@ impl<E: Element> RowOperand<E> {
         }
     }
 
+    pub fn rows(&self) -> u32 {
+        self.steps.first().map_or(0, |squares| squares.len() as u32 * 16)
+    }
+
     pub fn depth(&self) -> u32 {
         self.steps.len() as u32 * 16
     }
 
     /// The registers of one 16-deep step.
-    pub(super) fn step(&self, step: u32) -> Vec<Block<E>> {
+    pub(super) fn step(&self, step: u32) -> Vec<Square<E>> {
         let block = |block: &[Var<Packed<E>>; 4]| std::array::from_fn(|index| block[index].raw());
         self.steps[step as usize].iter().map(block).collect()
     }

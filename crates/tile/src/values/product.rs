@@ -1,6 +1,6 @@
 //! Products on the tensor cores of one warp.
 
-use super::operand::Block;
+use super::operand::Square;
 use super::shared::{STEPS_OF_PANEL, Transposed, View};
 use super::{Accumulator, Element, Packed, RowOperand, U32, Value};
 use crate::builder::here;
@@ -10,38 +10,46 @@ use crate::instructions::{ldmatrix_x4, mma_m16n8k16};
 /// The left side of a warp's product.
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be the left side of a product of `{E}`")]
 pub trait Left<E: Element> {
-    fn depth(&self) -> u32;
     /// What each lane's addresses start from, if it lies in shared memory.
-    fn lanes(&self) -> Option<U32>;
-    /// The registers of one 16-deep step: a block for every 16 rows.
-    fn step(&self, lanes: Option<U32>, step: u32) -> Vec<Block<E>>;
+    type Lanes: Copy;
+    fn rows(&self) -> u32;
+    fn depth(&self) -> u32;
+    fn lanes(&self) -> Self::Lanes;
+    /// The registers of one 16-deep step: a square for every 16 rows.
+    fn step(&self, lanes: Self::Lanes, step: u32) -> Vec<Square<E>>;
 }
 
 /// Held in registers.
 impl<E: Element> Left<E> for &RowOperand<E> {
+    type Lanes = ();
+    fn rows(&self) -> u32 {
+        RowOperand::rows(self)
+    }
     fn depth(&self) -> u32 {
         RowOperand::depth(self)
     }
-    fn lanes(&self) -> Option<U32> {
-        None
-    }
-    fn step(&self, _: Option<U32>, step: u32) -> Vec<Block<E>> {
+    fn lanes(&self) {}
+    fn step(&self, (): (), step: u32) -> Vec<Square<E>> {
         RowOperand::step(self, step)
     }
 }
 
 /// Read from shared memory step by step, so that no more than a step is held.
 impl<E: Element> Left<E> for View<'_, E> {
+    type Lanes = U32;
+    fn rows(&self) -> u32 {
+        self.rows
+    }
     fn depth(&self) -> u32 {
         self.columns
     }
     #[track_caller]
-    fn lanes(&self) -> Option<U32> {
-        Some(self.lanes_of_sixteen_rows())
+    fn lanes(&self) -> U32 {
+        self.lanes_of_sixteen_rows()
     }
     #[track_caller]
-    fn step(&self, lanes: Option<U32>, step: u32) -> Vec<Block<E>> {
-        self.blocks(lanes.unwrap_or_else(|| self.lanes_of_sixteen_rows()), step)
+    fn step(&self, lanes: U32, step: u32) -> Vec<Square<E>> {
+        self.squares(lanes, step)
     }
 }
 
@@ -104,7 +112,7 @@ pub fn mma<E: Element>(sum: &mut Accumulator, left: impl Left<E>, right: impl Ri
 /// `sum += left · right`
 #[track_caller]
 pub fn mma_add<E: Element>(sum: &mut Accumulator, left: impl Left<E>, right: impl Right<E>) {
-    check_shapes(sum, left.depth(), right.depth(), right.columns());
+    check_shapes(sum, [left.rows(), left.depth()], [right.depth(), right.columns()]);
     let (left_lanes, lanes) = (left.lanes(), right.lanes());
     // Steps that are a panel apart have the same address but for a constant: one after the other they take one register.
     let steps = right.depth() / 16;
@@ -121,11 +129,13 @@ pub fn mma_add<E: Element>(sum: &mut Accumulator, left: impl Left<E>, right: imp
 }
 
 #[track_caller]
-fn check_shapes(sum: &Accumulator, left_depth: u32, right_depth: u32, columns: u32) {
+fn check_shapes(sum: &Accumulator, [rows, left_depth]: [u32; 2], [right_depth, columns]: [u32; 2]) {
     let at = here();
-    if left_depth != right_depth || sum.columns() != columns {
-        let sums = sum.columns();
-        let message = format!("shapes do not fit: rows×{sums} = rows×{left_depth} · {right_depth}×{columns}");
-        BuildError::new(message, at).help("the left side's depth is the right side's, and so are the columns").raise()
+    if left_depth != right_depth || [sum.rows(), sum.columns()] != [rows, columns] {
+        let sums = format!("{}×{}", sum.rows(), sum.columns());
+        let message = format!("shapes do not fit: {sums} = {rows}×{left_depth} · {right_depth}×{columns}");
+        BuildError::new(message, at)
+            .help("the left side's depth is the right side's; rows and columns are the sum's")
+            .raise()
     }
 }

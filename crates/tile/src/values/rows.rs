@@ -4,6 +4,7 @@ use super::{Cell, F32, Var};
 use crate::builder::here;
 use crate::error::BuildError;
 use std::ops::{Add, Mul, Neg};
+use std::panic::Location;
 
 /// One thread holds two of every 16 rows: `lane / 4` and eight further.
 pub(super) const ROWS_OF_GROUP: usize = 2;
@@ -20,6 +21,13 @@ pub(super) fn row_groups(name: &str, rows: u32) -> usize {
     rows as usize / 16
 }
 
+#[track_caller]
+fn must_be(right: bool, otherwise: &str) {
+    if !right {
+        BuildError::new(format!("rows do not fit: {otherwise}"), Location::caller()).raise()
+    }
+}
+
 #[derive(Clone, Copy)]
 pub struct Rows {
     numbers: [F32; ROWS_OF_GROUP * MAX_GROUPS],
@@ -30,6 +38,7 @@ impl FromIterator<F32> for Rows {
     fn from_iter<I: IntoIterator<Item = F32>>(numbers: I) -> Rows {
         let mut rows = Rows { numbers: [F32::from(0.0); ROWS_OF_GROUP * MAX_GROUPS], count: 0 };
         for number in numbers {
+            must_be(rows.count < rows.numbers.len(), "more rows than a thread can have");
             rows.numbers[rows.count] = number;
             rows.count += 1;
         }
@@ -39,7 +48,9 @@ impl FromIterator<F32> for Rows {
 
 impl Rows {
     /// The number of the row that `cell` is in.
+    #[track_caller]
     pub fn of(self, cell: Cell) -> F32 {
+        must_be(cell.row < self.count, "a cell of more rows than these");
         self.numbers[cell.row]
     }
 
@@ -56,6 +67,7 @@ impl Rows {
     #[track_caller]
     pub fn zip(self, other: Rows, join: impl Fn(F32, F32) -> F32) -> Rows {
         here();
+        must_be(self.count == other.count, "two fragments of different heights");
         self.iter().zip(other.iter()).map(|(left, right)| join(left, right)).collect()
     }
 
@@ -140,6 +152,7 @@ impl RowVars {
 
     #[track_caller]
     pub fn set(&mut self, rows: Rows) {
+        must_be(self.0.len() == rows.count, "two fragments of different heights");
         for (var, value) in self.0.iter_mut().zip(rows.iter()) {
             var.set(value);
         }

@@ -1,6 +1,7 @@
 //! Shared memory: swizzled tiles and plain vectors.
 
-use super::operand::Block;
+use super::operand::Square;
+use super::rows::row_groups;
 use super::{Element, Matrix, Pred, RowOperand, Type, U32, Value};
 use crate::builder::{here, with};
 use crate::control::select;
@@ -121,14 +122,14 @@ impl<'tile, E: Element> View<'tile, E> {
     pub fn load(self) -> RowOperand<E> {
         here();
         let lanes = self.lanes_of_sixteen_rows();
-        RowOperand::loaded((0..self.columns / 16).map(|k| self.blocks(lanes, k)))
+        RowOperand::loaded((0..self.columns / 16).map(|k| self.squares(lanes, k)))
     }
 
-    /// The registers of 16 columns: a block for every 16 rows.
+    /// The registers of 16 columns: a square for every 16 rows.
     #[track_caller]
-    pub(super) fn blocks(&self, lanes: U32, k: u32) -> Vec<Block<E>> {
-        here();
-        (0..self.rows / 16).map(|down| ldmatrix_x4(self.step(lanes, k, down), false)).collect()
+    pub(super) fn squares(&self, lanes: U32, k: u32) -> Vec<Square<E>> {
+        let groups = row_groups("the left side of a product", self.rows) as u32;
+        (0..groups).map(|down| ldmatrix_x4(self.step(lanes, k, down), false)).collect()
     }
 
     /// Each lane's address for 16 × 16: rows along the lanes, the second eight columns in the upper lanes.
