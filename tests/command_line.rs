@@ -465,13 +465,40 @@ fn a_problem_may_come_in_flags() {
     for (wrong, expected) in [
         (&["--mask", "window"][..], "`--mask window` needs `--window LEFT[,RIGHT]`"),
         (&["--window", "5"], "`--window` needs `--mask window`"),
-        (&["--head-dim", "136"], "bytes of shared memory for a block, expected at most 101376: use config 2 or 4 or 6"),
+        (
+            &["--head-dim", "136", "--config", "1"],
+            "bytes of shared memory for a block, expected at most 101376: use config 2 or 4 or 6",
+        ),
         (&["--head-dim", "264"], "head dimension 264 is not supported: expected a multiple of 8 from 16 to 256"),
         (&["--value-dim", "12"], "head dimension 12 is not supported: expected a multiple of 8 from 16 to 256"),
         (&["--config", "3"], "there is no config 3: expected one of 1, 2, 4, 5, 6"),
+        (&["--arch", "sm_75"], "expected one of sm_80, sm_86, sm_89, sm_90"),
     ] {
         let output = veriflash(&[&["ptx"], wrong].concat());
         assert_eq!(output.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&output.stderr).contains(expected), "{wrong:?}");
     }
+}
+
+/// Without `--config` the planner chooses, by the GPU that `--arch` names.
+#[test]
+fn the_planner_chooses_the_printed_kernel() {
+    let printed = |flags: &[&str]| {
+        let output = veriflash(&[&["ptx", "--problem", "B1 H32 S1024 D64 causal"], flags].concat());
+        assert_eq!(exit(&output), 0, "{}", text(&output));
+        text(&output)
+    };
+    assert_eq!(printed(&[]), printed(&["--config", "8"]));
+    assert_eq!(printed(&["--arch", "sm_90"]), printed(&["--config", "9"]));
+    assert!(printed(&["--arch", "sm_90"]).contains(".target sm_80"));
+}
+
+#[test]
+fn built_in_kernels_are_proven_by_problem_and_configuration() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let arguments = ["prove", "--problem", "B1 H1 Sq5 Sk70 D64 causal", "--config", "9", "--out", shown(folder.path())];
+    let output = veriflash(&arguments);
+    assert_eq!(exit(&output), 0, "{}", text(&output));
+    assert!(folder.path().join("kernels/attention_config9_causal/kernel.ptx").is_file(), "{}", text(&output));
+    assert_eq!(exit(&veriflash(&["prove", "--config", "9"])), 2);
 }

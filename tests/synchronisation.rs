@@ -26,7 +26,7 @@ fn veriflash(arguments: &[&str]) -> (i32, String) {
 }
 
 fn printed(problem: &str) -> String {
-    let (code, text) = veriflash(&["ptx", "--problem", problem]);
+    let (code, text) = veriflash(&["ptx", "--problem", problem, "--config", "1"]);
     assert_eq!(code, 0);
     text
 }

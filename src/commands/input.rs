@@ -3,6 +3,7 @@
 use anyhow::Context;
 use attention::Problem;
 use attention::configs::{CONFIGS, Config};
+use attention::planner::{self, Gpu};
 use clap::Args;
 use launch::argument::Flags;
 use launch::{Kernel, header};
@@ -17,9 +18,19 @@ pub struct BuiltIn {
     pub problem: Option<Problem>,
 
     /// How to compute it: the number of a configuration. Config 6 takes heads of any width, the others those up to 128
-    /// columns and what else fits into shared memory
-    #[arg(long, default_value_t = 1)]
-    pub config: u32,
+    /// columns and what else fits into shared memory. Unless given, the planner chooses for `--arch`
+    #[arg(long)]
+    pub config: Option<u32>,
+
+    /// The GPU that the planner chooses for: its number of processors and its shared memory decide. The text itself says
+    /// `.target sm_80` in any case, which every later GPU runs
+    #[arg(long, default_value = "sm_80", value_parser = gpu)]
+    pub arch: Gpu,
+}
+
+fn gpu(arch: &str) -> Result<Gpu, String> {
+    let known = || Gpu::BY_ARCH.map(|(name, _)| name).join(", ");
+    Gpu::by_arch(arch).ok_or_else(|| format!("expected one of {}", known()))
 }
 
 impl BuiltIn {
@@ -32,10 +43,22 @@ impl BuiltIn {
     pub fn kernel_of(&self, other: Option<Problem>) -> anyhow::Result<Kernel> {
         let standard = || Problem::builder().build();
         let problem = other.or_else(|| self.problem.clone()).map_or_else(standard, Ok)?;
+        Ok(attention::kernels::kernel(&problem, self.config_for(&problem)?)?)
+    }
+
+    /// The configuration that was asked for, or the planner's.
+    fn config_for(&self, problem: &Problem) -> anyhow::Result<&'static Config> {
+        let Some(id) = self.config else { return Ok(planner::plan(problem, &self.arch)?) };
         let known = || CONFIGS.iter().map(|config| config.id.to_string()).collect::<Vec<_>>().join(", ");
-        let config = Config::by_id(self.config)
-            .with_context(|| format!("there is no config {}: expected one of {}", self.config, known()))?;
-        Ok(attention::kernels::kernel(&problem, config)?)
+        Config::by_id(id).with_context(|| format!("there is no config {id}: expected one of {}", known()))
+    }
+
+    /// The flags that name this kernel again; none if no problem was given.
+    pub fn words(&self) -> Option<String> {
+        let problem = self.problem.as_ref()?;
+        let config = self.config.or_else(|| self.config_for(problem).ok().map(|config| config.id));
+        let config = config.map_or(String::new(), |id| format!(" --config {id}"));
+        Some(format!("--problem {}{config}", quoted(&problem.to_string())))
     }
 }
 
@@ -85,9 +108,7 @@ impl Input {
     pub fn repeat(&self, command: &str) -> String {
         let mut words = vec!["veriflash".to_string(), command.to_string()];
         words.extend(self.file.as_ref().map(|file| quoted(&file.display().to_string())));
-        if let Some(problem) = &self.built_in.problem {
-            words.push(format!("--problem {} --config {}", quoted(&problem.to_string()), self.built_in.config));
-        }
+        words.extend(self.built_in.words());
         words.extend(self.flags.words());
         words.join(" ")
     }
@@ -157,7 +178,7 @@ mod tests {
     fn the_command_that_repeats_a_run_has_its_flags() {
         let flags = |args: &[&str]| Input {
             file: Some("a b.ptx".into()),
-            built_in: BuiltIn { problem: None, config: 1 },
+            built_in: BuiltIn { problem: None, config: None, arch: Gpu::A100 },
             flags: RecipeFlags {
                 args: args.iter().map(ToString::to_string).collect(),
                 grid: Some("8,2,1".into()),
@@ -172,5 +193,13 @@ mod tests {
             flags(&["x=f32[4]"]).repeat("run"),
             "veriflash run 'a b.ptx' --grid 8,2,1 --cluster 2 --arg 'x=f32[4]'"
         );
+    }
+
+    #[test]
+    fn the_command_that_repeats_a_planned_kernel_names_its_configuration() {
+        let words = |config, arch| BuiltIn { problem: "B1 H32 S1024 D64".parse().ok(), config, arch }.words();
+        assert_eq!(words(None, Gpu::A100).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 8");
+        assert_eq!(words(None, Gpu::H200).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 9");
+        assert_eq!(words(Some(5), Gpu::H200).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 5");
     }
 }

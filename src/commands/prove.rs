@@ -1,8 +1,10 @@
 //! `prove`: from a kernel to a pack of evidence.
 
 use super::Exit;
-use super::input::quoted;
+use super::input::{BuiltIn, quoted};
 use super::output::{Format, findings_json, print_findings, print_json};
+use attention::Problem;
+use attention::planner::Gpu;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Case, Gate, GateResult, Outcome, Pack, Progress, Request, Stage};
 use launch::Finding;
@@ -14,12 +16,20 @@ use std::sync::{Arc, Mutex};
 /// Turns a kernel into a pack of evidence: what was shown, with which figures, and what was not run
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash prove                                the built-in kernels, on the emulator\n  veriflash prove --kernel my/kernel.ptx         a kernel of yours, with an [attention] table in its recipe\n  veriflash prove --gate merge                   exits 0 only if the gate holds, 4 if a stage was not run\n\nThe pack is a folder; `veriflash verify` checks it again."
+    after_help = "Examples:\n  veriflash prove                                the built-in kernels, on the emulator\n  veriflash prove --kernel my/kernel.ptx         a kernel of yours, with an [attention] table in its recipe\n  veriflash prove --problem 'B1 H2 S128 D128' --config 8\n  veriflash prove --gate merge                   exits 0 only if the gate holds, 4 if a stage was not run\n\nThe pack is a folder; `veriflash verify` checks it again."
 )]
 pub struct Arguments {
     /// A kernel that computes attention: a `.ptx` with its recipe, or a `.toml`; may be given several times
     #[arg(long = "kernel", value_name = "FILE")]
     kernels: Vec<PathBuf>,
+
+    /// Built-in kernels instead, for these problems, such as `B2 H8 S512 D64 causal`; may be given several times
+    #[arg(long = "problem", value_name = "PROBLEM", conflicts_with = "kernels")]
+    problems: Vec<Problem>,
+
+    /// The number of the configuration that computes the problems; the planner's choice unless given
+    #[arg(long, requires = "problems")]
+    config: Option<u32>,
 
     /// The folder of the pack; a pack that is there is replaced
     #[arg(long, default_value = "evidence")]
@@ -92,11 +102,26 @@ pub fn stages_json(outcomes: &[Outcome]) -> Value {
 }
 
 fn request(arguments: &Arguments) -> anyhow::Result<Request> {
+    if !arguments.problems.is_empty() {
+        return built_in(arguments);
+    }
     if arguments.kernels.is_empty() {
         return Ok(Request::standard(&arguments.out)?);
     }
     let cases = arguments.kernels.iter().map(|path| Case::open(path)).collect::<Result<_, _>>()?;
     let flags: String = arguments.kernels.iter().map(|path| format!(" --kernel {}", path.display())).collect();
+    Ok(Request { command: format!("veriflash prove{flags}"), ..Request::new(cases, &arguments.out) })
+}
+
+fn built_in(arguments: &Arguments) -> anyhow::Result<Request> {
+    let one = |problem: &Problem| BuiltIn { problem: Some(problem.clone()), config: arguments.config, arch: Gpu::A100 };
+    let cases = arguments
+        .problems
+        .iter()
+        .map(|problem| Ok(Case::new(one(problem).kernel()?)?))
+        .collect::<anyhow::Result<_>>()?;
+    let problems = arguments.problems.iter().map(|problem| format!(" --problem {}", quoted(&problem.to_string())));
+    let flags: String = problems.chain(arguments.config.map(|id| format!(" --config {id}"))).collect();
     Ok(Request { command: format!("veriflash prove{flags}"), ..Request::new(cases, &arguments.out) })
 }
 

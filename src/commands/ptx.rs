@@ -1,4 +1,4 @@
-//! `ptx`: prints a built-in kernel as a complete case.
+//! `ptx`: prints a built-in kernel, the planner's unless another is asked for, as a complete case.
 
 use super::Exit;
 use super::input::BuiltIn;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Prints the kernel for a problem: PTX whose header is its recipe, ready for `sanitize`, `run` and `prove --kernel`
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  veriflash ptx --problem 'B2 H8 S512 D64 causal' > kernel.ptx\n  veriflash ptx --batch 4 --heads 16 --kv-heads 4 --seq 4096 --head-dim 128 --mask causal\n  veriflash ptx --head-dim 192 --value-dim 128 --config 6\n  veriflash ptx --seq 4096 --mask window --window 256 --config 5 --out kernels"
+    after_help = "Examples:\n  veriflash ptx --problem 'B2 H8 S512 D64 causal' > kernel.ptx\n  veriflash ptx --batch 4 --heads 16 --kv-heads 4 --seq 4096 --head-dim 128 --mask causal --arch sm_90\n  veriflash ptx --head-dim 192 --value-dim 128 --config 6\n  veriflash ptx --seq 4096 --mask window --window 256 --config 5 --out kernels"
 )]
 pub struct Arguments {
     #[command(flatten)]

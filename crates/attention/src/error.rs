@@ -21,6 +21,8 @@ pub enum Error {
     Repeated { word: String, earlier: String },
     #[error("config {id} does not compute {problem}: {found}, expected {expected}")]
     Unsupported { id: u32, problem: String, found: String, expected: String },
+    #[error("no kernel computes {problem} on {gpu}: expected sm_80 or newer, and shared memory for a block")]
+    Unplanned { problem: String, gpu: String },
     #[error("the kernel of config {id} cannot be generated: {message}")]
     Generation { id: u32, message: String },
 }

@@ -4,6 +4,7 @@ pub mod configs;
 mod error;
 pub mod kernels;
 pub mod oracle;
+pub mod planner;
 pub mod problem;
 pub mod visibility;
 

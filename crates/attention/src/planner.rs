@@ -1,0 +1,175 @@
+//! Which configuration computes a problem: a pure function of the problem and the GPU's figures.
+//!
+//! Nothing is timed at run time: the same problem on the same kind of GPU always gets the same kernel, so that its results
+//! are the same to the bit, today and tomorrow.
+//!
+//! ```
+//! use attention::planner::{Gpu, plan};
+//!
+//! let long = "B2 H8 S8192 D128 causal".parse()?;
+//! let short = "B1 H8 S512 D64 causal".parse()?;
+//! assert_eq!(plan(&long, &Gpu::H200)?.id, 8);
+//! assert_eq!(plan(&short, &Gpu::H200)?.id, 9);
+//! # Ok::<(), attention::Error>(())
+//! ```
+
+use std::fmt;
+
+use crate::configs::Config;
+use crate::{Error, Problem};
+
+/// What the planner knows of a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Gpu {
+    /// Compute capability, major and minor.
+    pub capability: (u32, u32),
+    /// Streaming multiprocessors.
+    pub processors: u32,
+    /// The most shared memory that a block can have.
+    pub shared_bytes: u32,
+}
+
+/// Kernels are made of instructions that came with sm_80: `cp.async`, and products of bf16.
+pub const OLDEST: (u32, u32) = (8, 0);
+
+// Processors: NVIDIA's data sheets. Shared memory: CUDA C++ Programming Guide, "Compute Capabilities".
+impl Gpu {
+    pub const A100: Gpu = Gpu { capability: (8, 0), processors: 108, shared_bytes: 163 * 1024 };
+    pub const A10: Gpu = Gpu { capability: (8, 6), processors: 72, shared_bytes: 99 * 1024 };
+    pub const L4: Gpu = Gpu { capability: (8, 9), processors: 58, shared_bytes: 99 * 1024 };
+    pub const H200: Gpu = Gpu { capability: (9, 0), processors: 132, shared_bytes: 227 * 1024 };
+
+    /// The one that stands for its architecture where no GPU is at hand.
+    pub const BY_ARCH: [(&'static str, Gpu); 4] =
+        [("sm_80", Gpu::A100), ("sm_86", Gpu::A10), ("sm_89", Gpu::L4), ("sm_90", Gpu::H200)];
+
+    /// The GPU that stands for an architecture.
+    pub fn by_arch(arch: &str) -> Option<Gpu> {
+        Gpu::BY_ARCH.iter().find(|(name, _)| *name == arch).map(|(_, gpu)| *gpu)
+    }
+}
+
+impl fmt::Display for Gpu {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (major, minor) = self.capability;
+        write!(formatter, "sm_{major}{minor} with {} processors", self.processors)
+    }
+}
+
+/// When to take a configuration.
+struct Row {
+    config: u32,
+    /// Columns of the widest of Q, K, V and O.
+    most_columns: u32,
+    /// Blocks that every processor must get, so that none is idle while others work.
+    least_blocks: u32,
+}
+
+/// The first row that holds is taken. Measured on an H200; that the same order holds on sm_80, sm_86 and sm_89 is a model
+/// (their own processors and shared memory, the same thresholds) and not measured.
+#[rustfmt::skip] // One row per line.
+const ROWS: [Row; 4] = [
+    // Measured: warps of 32 queries read keys and values half as often; the fastest as soon as two blocks share a processor.
+    Row { config: 8, most_columns: 128, least_blocks: 2 },
+    // Measured: few queries and narrow heads: many blocks, and few passes over the keys.
+    Row { config: 9, most_columns: 64, least_blocks: 0 },
+    // Measured: the same for wide heads, where 128 keys at a time would leave a processor with a single block.
+    Row { config: 7, most_columns: 128, least_blocks: 0 },
+    // Measured: the one that has room for heads of any width. Its tiles are the smallest, too (config 1 takes more than
+    // config 7), so that it is what is left where shared memory is short; that is not measured.
+    Row { config: 6, most_columns: 256, least_blocks: 0 },
+];
+
+/// The configuration for a problem on a GPU.
+pub fn plan(problem: &Problem, gpu: &Gpu) -> Result<&'static Config, Error> {
+    let refused = || Error::Unplanned { problem: problem.to_string(), gpu: gpu.to_string() };
+    let suits = |row: &Row| Config::by_id(row.config).filter(|config| row.holds(config, problem, gpu));
+    let planned = ROWS.iter().find_map(suits).filter(|_| gpu.capability >= OLDEST);
+    planned.ok_or_else(refused)
+}
+
+impl Row {
+    fn holds(&self, config: &Config, problem: &Problem, gpu: &Gpu) -> bool {
+        let dims = problem.dims();
+        dims.head.max(dims.value) <= self.most_columns
+            && config.fits(dims)
+            && config.shared_bytes(dims) <= gpu.shared_bytes
+            && blocks(config, problem) >= u64::from(self.least_blocks) * u64::from(gpu.processors)
+    }
+}
+
+fn blocks(config: &Config, problem: &Problem) -> u64 {
+    let per_head = problem.queries().div_ceil(config.rows);
+    [per_head, problem.heads(), problem.batch()].map(u64::from).into_iter().fold(1, u64::saturating_mul)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::HEAD_DIMS;
+
+    fn planned(problem: &str, gpu: &Gpu) -> u32 {
+        plan(&problem.parse().unwrap(), gpu).unwrap().id
+    }
+
+    #[test]
+    fn many_queries_go_in_blocks_of_128() {
+        // 264 blocks are two for each of 132 processors: 33 heads of 8 blocks.
+        assert_eq!(planned("B1 H33 S1024 D128 causal", &Gpu::H200), 8);
+        assert_eq!(planned("B1 H33 S897 D128 causal", &Gpu::H200), 8);
+        assert_eq!(planned("B1 H33 S896 D128 causal", &Gpu::H200), 7);
+        assert_eq!(planned("B1 H32 S1024 D128 causal", &Gpu::H200), 7);
+    }
+
+    #[test]
+    fn the_number_of_processors_decides() {
+        assert_eq!(planned("B1 H32 S1024 D64", &Gpu::H200), 9);
+        assert_eq!(planned("B1 H32 S1024 D64", &Gpu::A100), 8);
+        assert_eq!(planned("B1 H15 S1024 D64", &Gpu::L4), 8);
+        assert_eq!(planned("B1 H15 S1024 D64", &Gpu::A10), 9);
+    }
+
+    #[test]
+    fn few_queries_go_by_the_width_of_the_heads() {
+        assert_eq!(planned("B1 H8 Sq1 Sk4096 D64", &Gpu::H200), 9);
+        assert_eq!(planned("B1 H8 Sq1 Sk4096 D64/72", &Gpu::H200), 7);
+        assert_eq!(planned("B1 H8 Sq1 Sk4096 D128", &Gpu::H200), 7);
+        assert_eq!(planned("B8 H64 S4096 D192/128", &Gpu::H200), 6);
+    }
+
+    #[test]
+    fn a_gpu_with_little_shared_memory_takes_smaller_tiles() {
+        let small = Gpu { shared_bytes: 64 * 1024, ..Gpu::L4 };
+        assert_eq!(planned("B1 H8 S512 D128", &small), 6);
+        let smaller = Gpu { shared_bytes: 48 * 1024, ..Gpu::L4 };
+        assert_eq!(planned("B8 H64 S4096 D64", &smaller), 8);
+        assert_eq!(planned("B1 H8 S512 D64", &smaller), 7);
+    }
+
+    /// Whatever a problem may be, there is a kernel for it, and it can be built.
+    #[test]
+    fn every_head_has_a_kernel_on_every_architecture() {
+        for (arch, gpu) in Gpu::BY_ARCH {
+            for (head, value) in
+                HEAD_DIMS.step_by(8).flat_map(|head| HEAD_DIMS.step_by(8).map(move |value| (head, value)))
+            {
+                for queries in [1, 1 << 20] {
+                    let problem = Problem::builder().head_dim(head).value_dim(value).queries(queries).build().unwrap();
+                    let config = plan(&problem, &gpu).unwrap_or_else(|error| panic!("{arch} {problem}: {error}"));
+                    assert!(config.fits(problem.dims()), "{arch} {problem}: config {}", config.id);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn gpus_without_the_instructions_are_refused() {
+        let turing = Gpu { capability: (7, 5), ..Gpu::L4 };
+        let error = plan(&Problem::builder().build().unwrap(), &turing).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no kernel computes f16 B2 H8 S512 D64 full on sm_75 with 58 processors: expected sm_80 or newer, and shared \
+             memory for a block"
+        );
+    }
+}
