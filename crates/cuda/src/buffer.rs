@@ -7,6 +7,7 @@ use cudarc::driver::sys::{self, CUdeviceptr};
 use crate::context::Context;
 use crate::driver::check;
 use crate::error::Error;
+use crate::pointer::{DeviceSlice, DeviceSliceMut};
 use crate::stream::Stream;
 
 /// An allocation, freed on drop.
@@ -31,6 +32,16 @@ impl DeviceBuffer {
     /// Its first byte; a multiple of 256.
     pub fn address(&self) -> u64 {
         self.address
+    }
+
+    /// All of it, to read from.
+    pub fn slice(&self) -> DeviceSlice<'_> {
+        DeviceSlice::of(self.address, self.bytes, self.context.ordinal())
+    }
+
+    /// All of it, to write to.
+    pub fn slice_mut(&mut self) -> DeviceSliceMut<'_> {
+        DeviceSliceMut::of(self.address, self.bytes, self.context.ordinal())
     }
 
     /// Replaces its content, after what the stream already holds.

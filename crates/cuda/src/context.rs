@@ -1,4 +1,4 @@
-//! A GPU and the process's primary context on it.
+//! A GPU and a context on it: the caller's, or the process's primary one.
 //!
 //! The primary context is shared with every other user of the CUDA runtime in the process, so that pointers can be
 //! exchanged with them; the price is that a kernel that fails in it ends it for all.
@@ -6,7 +6,7 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use cudarc::driver::sys::{self, CUcontext, CUdevice, CUdevice_attribute, CUuuid};
 
@@ -35,6 +35,14 @@ impl Device {
     pub fn has_clusters(&self) -> bool {
         self.capability >= (9, 0)
     }
+
+    /// Refuses a GPU that is older than this compute capability.
+    pub fn at_least(&self, expected: (u32, u32)) -> Result<(), Error> {
+        match self.capability >= expected {
+            true => Ok(()),
+            false => Err(Error::OldGpu { name: self.name.clone(), found: self.capability, expected }),
+        }
+    }
 }
 
 impl fmt::Display for Device {
@@ -44,13 +52,19 @@ impl fmt::Display for Device {
     }
 }
 
-/// The primary context of a GPU, held until the last user drops it.
+/// A context on a GPU. The primary one is held until the last user drops it; one of the caller's own stays the caller's,
+/// who destroys it after everything that was made in it.
 #[derive(Debug)]
 pub struct Context {
     number: CUdevice,
     handle: CUcontext,
+    id: u64,
     device: Device,
+    retained: bool,
 }
+
+/// Every context that [`Context::here`] has met, by its id. They stay: kernels that are loaded in them do, too.
+static MET: RwLock<Vec<Arc<Context>>> = RwLock::new(Vec::new());
 
 // SAFETY: the driver API may be called from any thread, and handles belong to the process, not to a thread.
 unsafe impl Send for Context {}
@@ -66,10 +80,57 @@ impl Context {
         let mut handle = ptr::null_mut();
         // SAFETY: `number` came from the driver; Drop gives the reference back.
         check("cuDevicePrimaryCtxRetain", unsafe { sys::cuDevicePrimaryCtxRetain(&mut handle, number) })?;
-        let context = Context { number, handle, device };
+        let mut context = Context { number, handle, id: 0, device, retained: true };
         // A context that an earlier kernel ended would answer every later call with that kernel's error: say so now.
         context.synchronise()?;
+        context.id = id(handle)?;
         Ok(Arc::new(context))
+    }
+
+    /// The context that is current for this thread, as the caller or another library made it.
+    pub fn current() -> Result<Arc<Context>, Error> {
+        initialise()?;
+        let handle = current()?;
+        if handle.is_null() {
+            return Err(Error::NoContext);
+        }
+        let mut number = 0;
+        // SAFETY: a context is current and `number` outlives the call.
+        check("cuCtxGetDevice", unsafe { sys::cuCtxGetDevice(&mut number) })?;
+        Ok(Arc::new(Context { number, handle, id: id(handle)?, device: describe(number)?, retained: false }))
+    }
+
+    /// The context that is current for this thread; if none is, the primary one of GPU 0. Cheap after the first time.
+    pub fn here() -> Result<Arc<Context>, Error> {
+        static OPENED: OnceLock<()> = OnceLock::new();
+        if OPENED.get().is_none() {
+            initialise()?;
+            OPENED.get_or_init(|| ());
+        }
+        let handle = current()?;
+        let wanted = if handle.is_null() { None } else { Some(id(handle)?) };
+        let met = MET.read().unwrap_or_else(PoisonError::into_inner);
+        let known = |context: &&Arc<Context>| match wanted {
+            Some(id) => context.id == id,
+            None => context.retained && context.number == 0,
+        };
+        if let Some(context) = met.iter().find(known) {
+            return Ok(context.clone());
+        }
+        drop(met);
+        let context = if wanted.is_some() { Context::current()? } else { Context::open(0)? };
+        MET.write().unwrap_or_else(PoisonError::into_inner).push(context.clone());
+        Ok(context)
+    }
+
+    /// The number of the GPU, as CUDA_VISIBLE_DEVICES counts.
+    pub fn ordinal(&self) -> u32 {
+        self.number.max(0) as u32
+    }
+
+    /// Differs from that of every other context in the process, earlier ones too.
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// Waits for everything in the context.
@@ -93,10 +154,28 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
+        if !self.retained {
+            return;
+        }
         // An error here can only repeat that the context is lost, and nobody is left to hear it.
         // SAFETY: gives back the one reference that `open` took.
         let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.number) };
     }
+}
+
+/// The thread's context, null if it has none.
+fn current() -> Result<CUcontext, Error> {
+    let mut handle = ptr::null_mut();
+    // SAFETY: the driver is initialised and `handle` outlives the call.
+    check("cuCtxGetCurrent", unsafe { sys::cuCtxGetCurrent(&mut handle) })?;
+    Ok(handle)
+}
+
+fn id(handle: CUcontext) -> Result<u64, Error> {
+    let mut id = 0;
+    // SAFETY: the handle is a context's and `id` outlives the call.
+    check("cuCtxGetId", unsafe { sys::cuCtxGetId(handle, &mut id) })?;
+    Ok(id)
 }
 
 fn number(ordinal: usize) -> Result<CUdevice, Error> {
@@ -176,6 +255,32 @@ mod tests {
     fn uuids_look_as_nvidia_smi_prints_them() {
         let bytes = std::array::from_fn(|index| index as u8);
         assert_eq!(print_uuid(bytes), "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
+    }
+
+    #[test]
+    fn old_gpus_are_refused_with_what_to_do() {
+        let device = Device {
+            name: "Tesla T4".into(),
+            capability: (7, 5),
+            cuda_version: (12, 8),
+            uuid: String::new(),
+            processors: 40,
+            max_shared_bytes: 64 << 10,
+        };
+        assert_eq!(
+            device.at_least((8, 0)).unwrap_err().to_string(),
+            "Tesla T4 is sm_75: expected sm_80 or newer; choose another GPU with CUDA_VISIBLE_DEVICES, or use the emulator"
+        );
+        device.at_least((7, 5)).unwrap();
+    }
+
+    #[test]
+    fn no_context_of_the_callers_is_no_reason_to_panic() {
+        let here = Context::here().map(|context| context.id());
+        match Context::current() {
+            Ok(context) => assert_eq!(here.unwrap(), context.id()),
+            Err(error) => assert!(matches!(error, Error::NoDriver | Error::NoGpu | Error::NoContext), "{error}"),
+        }
     }
 
     #[test]

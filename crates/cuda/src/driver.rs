@@ -8,7 +8,7 @@ use crate::error::Error;
 const LIBRARY: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 
 /// Every function of the driver that this crate calls.
-const FUNCTIONS: [&str; 30] = [
+const FUNCTIONS: [&str; 45] = [
     "cuInit",
     "cuDriverGetVersion",
     "cuGetErrorString",
@@ -19,8 +19,15 @@ const FUNCTIONS: [&str; 30] = [
     "cuDeviceGetAttribute",
     "cuDevicePrimaryCtxRetain",
     "cuDevicePrimaryCtxRelease_v2",
+    "cuCtxGetCurrent",
+    "cuCtxGetDevice",
+    "cuCtxGetId",
     "cuCtxSetCurrent",
     "cuCtxSynchronize",
+    "cuLinkCreate_v2",
+    "cuLinkAddData_v2",
+    "cuLinkComplete",
+    "cuLinkDestroy",
     "cuModuleLoadDataEx",
     "cuModuleUnload",
     "cuModuleGetFunction",
@@ -39,6 +46,14 @@ const FUNCTIONS: [&str; 30] = [
     "cuEventDestroy_v2",
     "cuEventRecord",
     "cuEventElapsedTime",
+    "cuEventSynchronize",
+    "cuStreamWaitEvent",
+    "cuStreamBeginCapture_v2",
+    "cuStreamEndCapture",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphLaunch",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
 ];
 
 /// Finds and initialises the driver; every other call comes after it.
@@ -74,9 +89,10 @@ pub fn check(call: &'static str, status: CUresult) -> Result<(), Error> {
 
 fn failure(call: &'static str, status: CUresult, text: &str) -> Error {
     let (name, text) = (format!("{status:?}"), text.to_string());
-    match ends_context(status) {
-        true => Error::ContextLost { place: call.into(), name, text },
-        false => Error::Driver { call, name, text },
+    match status {
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => Error::OutOfMemory { call },
+        _ if ends_context(status) => Error::ContextLost { place: call.into(), name, text },
+        _ => Error::Driver { call, name, text },
     }
 }
 
@@ -133,6 +149,9 @@ mod tests {
             include_str!("stream.rs"),
             include_str!("event.rs"),
             include_str!("tensor_map.rs"),
+            include_str!("link.rs"),
+            include_str!("graph.rs"),
+            include_str!("prepared.rs"),
         ];
         let calls = sources.iter().flat_map(|source| source.split(concat!("sys", "::cu")).skip(1));
         let names: Vec<_> = calls.map(|rest| format!("cu{}", rest.split('(').next().unwrap_or_default())).collect();
@@ -146,7 +165,18 @@ mod tests {
         let lost = failure("cuStreamSynchronize", CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access");
         let text = lost.to_string();
         assert!(text.contains("context is lost") && text.contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{text}");
-        let harmless = failure("cuMemAlloc_v2", CUresult::CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
-        assert_eq!(harmless.to_string(), "cuMemAlloc_v2 failed: CUDA_ERROR_OUT_OF_MEMORY: out of memory");
+        let harmless = failure("cuMemFree_v2", CUresult::CUDA_ERROR_INVALID_VALUE, "invalid argument");
+        assert_eq!(harmless.to_string(), "cuMemFree_v2 failed: CUDA_ERROR_INVALID_VALUE: invalid argument");
+    }
+
+    #[test]
+    fn a_full_gpu_is_an_error_of_its_own() {
+        let full = failure("cuMemAlloc_v2", CUresult::CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
+        assert!(matches!(full, Error::OutOfMemory { call: "cuMemAlloc_v2" }), "{full}");
+        assert_eq!(
+            full.to_string(),
+            "the GPU is out of memory (cuMemAlloc_v2): free buffers, take a smaller problem, or end other programs that \
+             `nvidia-smi` lists"
+        );
     }
 }

@@ -26,6 +26,41 @@ pub enum Error {
         /// How many there are.
         count: usize,
     },
+    /// The GPU lacks instructions that a kernel is made of.
+    #[error(
+        "{name} is sm_{}{}: expected sm_{}{} or newer; choose another GPU with CUDA_VISIBLE_DEVICES, or use the emulator",
+        found.0, found.1, expected.0, expected.1
+    )]
+    OldGpu {
+        /// Its name.
+        name: String,
+        /// Its compute capability.
+        found: (u32, u32),
+        /// The least that would do.
+        expected: (u32, u32),
+    },
+    /// The GPU's memory is full; nothing else is harmed.
+    #[error(
+        "the GPU is out of memory ({call}): free buffers, take a smaller problem, or end other programs that `nvidia-smi` \
+         lists"
+    )]
+    OutOfMemory {
+        /// The function of the driver API.
+        call: &'static str,
+    },
+    /// The thread has no context.
+    #[error("this thread has no CUDA context: make one current, or use `Context::here`, which opens GPU 0")]
+    NoContext,
+    /// An entry declares more parameters than a prepared launch has places for.
+    #[error("`{entry}` has {found} parameters: expected at most {limit}; pass a struct")]
+    Parameters {
+        /// The entry.
+        entry: String,
+        /// How many it has.
+        found: usize,
+        /// The most.
+        limit: usize,
+    },
     /// A call failed and nothing else is harmed.
     #[error("{call} failed: {name}: {text}")]
     Driver {

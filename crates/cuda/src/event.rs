@@ -14,7 +14,7 @@ use crate::stream::Stream;
 /// A mark in a stream.
 #[derive(Debug)]
 pub struct Event {
-    handle: CUevent,
+    pub(crate) handle: CUevent,
     context: Arc<Context>,
 }
 
@@ -33,6 +33,13 @@ impl Event {
         // SAFETY: event and stream belong to the same context.
         check("cuEventRecord", unsafe { sys::cuEventRecord(event.handle, stream.handle) })?;
         Ok(event)
+    }
+
+    /// Waits until it is passed.
+    pub fn synchronise(&self) -> Result<(), Error> {
+        self.context.bind()?;
+        // SAFETY: the handle lives as long as `self` and was recorded.
+        check("cuEventSynchronize", unsafe { sys::cuEventSynchronize(self.handle) })
     }
 
     /// The time between an earlier mark and this one; both must have been passed. Steps of about half a microsecond.

@@ -11,14 +11,16 @@ use cudarc::driver::sys::{
 };
 use launch::resolved::Launch;
 
+use crate::cache::{Cache, Key};
 use crate::context::Context;
 use crate::cubin;
 use crate::driver::check;
 use crate::error::Error;
+use crate::link;
 use crate::stream::Stream;
 
 /// Room for what the compiler says; it cuts off what is longer.
-const LOG_BYTES: usize = 64 << 10;
+pub(crate) const LOG_BYTES: usize = 64 << 10;
 
 /// Loaded code.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub struct Module {
 
 // SAFETY: a module handle may be used from any thread; nothing of ours in it changes.
 unsafe impl Send for Module {}
+// SAFETY: as above.
+unsafe impl Sync for Module {}
 
 impl Module {
     /// Compiles and loads PTX; `file` is its name in errors. Line tables are kept, for profilers.
@@ -41,6 +45,19 @@ impl Module {
         };
         let image = CString::new(text).map_err(refuse)?;
         Module::load(context, file, image.as_bytes_with_nul())
+    }
+
+    /// The same, through a cache: what was compiled before is loaded as machine code.
+    pub fn from_ptx_cached(context: &Arc<Context>, cache: &Cache, file: &str, text: &str) -> Result<Module, Error> {
+        let key = Key::new(text, context.device());
+        let cubin = cache.get_or_compile(&key, || link::compile(context, file, text))?;
+        match Module::from_cubin(context, file, &cubin) {
+            Err(Error::Driver { .. } | Error::Jit { .. }) => {
+                cache.refuse();
+                Module::from_ptx(context, file, text)
+            }
+            loaded => loaded,
+        }
     }
 
     /// Loads machine code, as ptxas writes it; `file` is its name in errors.
@@ -99,10 +116,10 @@ impl Drop for Module {
     }
 }
 
-type Values = Vec<*mut c_void>;
+pub(crate) type Values = Vec<*mut c_void>;
 
 /// CUDA driver API, cuModuleLoadDataEx: a value that fits a pointer is passed as one.
-fn options(info: &mut [u8], errors: &mut [u8]) -> (Vec<CUjit_option>, Values) {
+pub(crate) fn options(info: &mut [u8], errors: &mut [u8]) -> (Vec<CUjit_option>, Values) {
     let number = |value: usize| ptr::without_provenance_mut::<c_void>(value);
     let pairs = [
         (CUjit_option::CU_JIT_INFO_LOG_BUFFER, info.as_mut_ptr().cast()),
@@ -115,12 +132,12 @@ fn options(info: &mut [u8], errors: &mut [u8]) -> (Vec<CUjit_option>, Values) {
     pairs.into_iter().unzip()
 }
 
-fn log_text(buffer: &[u8]) -> String {
+pub(crate) fn log_text(buffer: &[u8]) -> String {
     let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());
     String::from_utf8_lossy(&buffer[..end]).trim().to_string()
 }
 
-fn with_log(error: Error, file: &str, log: String) -> Error {
+pub(crate) fn with_log(error: Error, file: &str, log: String) -> Error {
     match error {
         Error::Driver { name, .. } if !log.is_empty() => Error::Jit { file: file.into(), name, log },
         other => other,
@@ -130,7 +147,7 @@ fn with_log(error: Error, file: &str, log: String) -> Error {
 /// An entry of a loaded module.
 #[derive(Debug)]
 pub struct Function<'module> {
-    handle: CUfunction,
+    pub(crate) handle: CUfunction,
     context: Arc<Context>,
     entry: String,
     module: PhantomData<&'module Module>,
@@ -152,6 +169,10 @@ pub struct Resources {
 }
 
 impl Function<'_> {
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
     /// What it costs.
     pub fn resources(&self) -> Result<Resources, Error> {
         use CUfunction_attribute::*;

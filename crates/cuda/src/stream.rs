@@ -8,16 +8,20 @@ use cudarc::driver::sys::{self, CUstream};
 use crate::context::Context;
 use crate::driver::check;
 use crate::error::Error;
+use crate::event::Event;
 
-/// Work in order; it does not wait for the default stream, nor the default stream for it.
+/// Work in order. One of ours does not wait for the default stream, nor the default stream for it.
 #[derive(Debug)]
 pub struct Stream {
     pub(crate) handle: CUstream,
     pub(crate) context: Arc<Context>,
+    borrowed: bool,
 }
 
-// SAFETY: a stream handle may be used from any thread; `&mut` and ownership keep it to one at a time.
+// SAFETY: a stream handle may be used from any thread; the driver locks what it changes.
 unsafe impl Send for Stream {}
+// SAFETY: as above; nothing of ours in it changes.
+unsafe impl Sync for Stream {}
 
 impl Stream {
     /// A new queue.
@@ -27,7 +31,32 @@ impl Stream {
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
         // SAFETY: a context is current; Drop destroys the handle.
         check("cuStreamCreate", unsafe { sys::cuStreamCreate(&mut handle, flags) })?;
-        Ok(Stream { handle, context: context.clone() })
+        Ok(Stream { handle, context: context.clone(), borrowed: false })
+    }
+
+    /// The context's default stream, which waits for every stream that does not opt out, and they for it.
+    pub fn default_of(context: &Arc<Context>) -> Stream {
+        Stream { handle: ptr::null_mut(), context: context.clone(), borrowed: true }
+    }
+
+    /// A stream of the caller's own (a `CUstream` or `cudaStream_t` as a number), which stays the caller's.
+    ///
+    /// # Safety
+    /// It belongs to the context, and lives at least as long as what is made here.
+    pub unsafe fn borrow(context: &Arc<Context>, handle: usize) -> Stream {
+        Stream { handle: ptr::with_exposed_provenance_mut(handle), context: context.clone(), borrowed: true }
+    }
+
+    /// The context that it belongs to.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// What is put into it from now on waits until the mark in another stream is passed.
+    pub fn wait(&self, event: &Event) -> Result<(), Error> {
+        self.context.bind()?;
+        // SAFETY: both handles are alive.
+        check("cuStreamWaitEvent", unsafe { sys::cuStreamWaitEvent(self.handle, event.handle, 0) })
     }
 
     /// Waits until everything in it is done, and says whether it went well.
@@ -40,7 +69,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if self.context.bind().is_ok() {
+        if !self.borrowed && self.context.bind().is_ok() {
             // SAFETY: nobody else holds the handle; the driver finishes pending work first.
             let _ = unsafe { sys::cuStreamDestroy_v2(self.handle) };
         }

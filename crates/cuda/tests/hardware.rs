@@ -3,7 +3,7 @@
 //! All cases are one test: they share the process's primary context, and one of them ends it. With
 //! `VERIFLASH_REQUIRE_GPU` set, a machine without a GPU fails the test instead of passing with the sentence.
 
-use cuda::{Cuda, DeviceBuffer, Error, Module, Stream};
+use cuda::{Cache, Context, Cuda, DeviceBuffer, Error, Event, Graph, Module, Prepared, Stream};
 use launch::backend::{Backend, Options, Run};
 use launch::{Kernel, Memory};
 
@@ -257,6 +257,9 @@ fn backend() {
     refused_modules_carry_the_log(&cuda);
     wrong_memory_is_refused(&cuda, &add);
     buffers_keep_bytes(&cuda);
+    kept_code_is_loaded(&cuda, &add);
+    prepared_launches_and_graphs(&cuda, &add);
+    contexts_of_the_callers_are_used(&cuda);
     if cuda.device().has_clusters() {
         clusters_of_every_size(&cuda, &ranks);
         tensor_maps(&cuda, &tiles);
@@ -327,6 +330,60 @@ fn refused_modules_carry_the_log(cuda: &Cuda) {
     println!("wrong PTX: {error}");
     let error = Module::from_cubin(cuda.context(), "wrong.cubin", text.as_bytes()).expect_err("PTX is no cubin");
     assert!(matches!(error, Error::NotCubin { .. }), "{error}");
+}
+
+fn kept_code_is_loaded(cuda: &Cuda, add: &Kernel) {
+    let (folder, text) = (tempfile::tempdir().unwrap(), &add.parsed.source.text);
+    let load = || {
+        let cache = Cache::at(folder.path());
+        let module = Module::from_ptx_cached(cuda.context(), &cache, "add.ptx", text).expect("load");
+        module.function("add").expect("the entry is there");
+        cache.counts()
+    };
+    let (first, second) = (load(), load());
+    assert_eq!((first.compiled, first.from_disk, first.refused, first.unwritable), (1, 0, 0, 0), "{first:?}");
+    assert_eq!((second.compiled, second.from_disk, second.refused), (0, 1, 0), "{second:?}");
+    let wrong = format!("{HEAD}.visible .entry wrong()\n{{\n    frobnicate.u32 %r1, %r2;\n    ret;\n}}\n");
+    let error = Module::from_ptx_cached(cuda.context(), &Cache::in_process(), "wrong.ptx", &wrong).unwrap_err();
+    assert!(matches!(&error, Error::Jit { log, .. } if log.contains("line 6")), "{error}");
+    println!("code kept on disk: loaded again");
+}
+
+/// `double` in a stream, from another that waits, and six times in a graph.
+fn prepared_launches_and_graphs(cuda: &Cuda, add: &Kernel) {
+    let context = cuda.context();
+    let module = Module::from_ptx_cached(context, &Cache::in_process(), "add.ptx", &add.parsed.source.text).unwrap();
+    let entry = add.module().functions.iter().find(|function| function.name == "double").unwrap();
+    let double = Prepared::new(module, entry, [128, 1, 1], 0).unwrap();
+    let (first, second) = (Stream::new(context).unwrap(), Stream::new(context).unwrap());
+    let mut buffer = DeviceBuffer::new(context, 4000).unwrap();
+    buffer.write(&first, &1f32.to_le_bytes().repeat(1000)).unwrap();
+    let parameters = [&buffer.address().to_le_bytes()[..], &1000u32.to_le_bytes()].concat();
+    double.launch(&first, [8, 1, 1], &parameters).expect("a launch");
+    second.wait(&Event::record(&first).unwrap()).unwrap();
+    let graph = Graph::capture(&second, || (0..3).try_for_each(|_| double.launch(&second, [8, 1, 1], &parameters)));
+    let graph = graph.expect("three launches are recorded");
+    graph.launch(&second).and_then(|()| graph.launch(&second)).expect("the graph runs twice");
+    Event::record(&second).unwrap().synchronise().unwrap();
+    let mut bytes = vec![0; 4000];
+    buffer.read(&second, &mut bytes).unwrap();
+    assert_eq!(bytes, 128f32.to_le_bytes().repeat(1000), "one launch and twice three double seven times");
+    let error = double.launch(&first, [8, 1, 1], &parameters[1..]).unwrap_err();
+    assert!(error.to_string().contains("12 bytes of parameters"), "{error}");
+    let failed = Graph::capture(&second, || Err::<(), _>(Error::NoGpu));
+    assert!(matches!(failed, Err(Error::NoGpu)), "why the work failed");
+    double.launch(&second, [8, 1, 1], &parameters).expect("a stream whose recording failed still works");
+    second.synchronise().unwrap();
+    println!("prepared launches, waits between streams, graphs: right");
+}
+
+fn contexts_of_the_callers_are_used(cuda: &Cuda) {
+    let (current, here) = (Context::current().unwrap(), Context::here().unwrap());
+    assert_eq!((current.id(), here.id()), (cuda.context().id(), cuda.context().id()));
+    let elsewhere = std::thread::spawn(|| (Context::current().map(|_| ()), Context::here().unwrap().id()));
+    let (current, here) = elsewhere.join().unwrap();
+    assert!(matches!(current, Err(Error::NoContext)), "a new thread has none");
+    assert_eq!(here, cuda.context().id(), "and gets the primary one");
 }
 
 fn wrong_memory_is_refused(cuda: &Cuda, add: &Kernel) {
