@@ -1,6 +1,22 @@
 //! FlashAttention for NVIDIA GPUs in Rust, with evidence.
 //!
-//! The crates behind the command line, for programs that want them:
+//! Attention is one call, on tensors of the host or of a GPU:
+//!
+//! ```
+//! use half::f16;
+//! use veriflash::{HostTensor, Options, attention};
+//!
+//! let numbers: Vec<f16> = (0..2 * 40 * 64).map(|index| f16::from_f32((index % 7) as f32)).collect();
+//! let tensor = HostTensor::new(&numbers, [1, 2, 40, 64]); // batch, heads, rows, columns
+//! match attention(&tensor, &tensor, &tensor, &Options::new().causal()) {
+//!     Ok(output) => assert_eq!(output.o.len(), numbers.len()),
+//!     Err(error @ veriflash::Error::NoGpu { .. }) => println!("{error}"),
+//!     Err(error) => return Err(error),
+//! }
+//! # Ok::<(), veriflash::Error>(())
+//! ```
+//!
+//! The crates behind it and behind the command line, for programs that want them:
 //!
 //! ```
 //! use veriflash::attention::{Problem, configs::Config, kernels};
@@ -13,7 +29,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub use {attention, cuda, emulator, lab, launch, ptx, tile};
+pub use ::attention;
+pub use {cuda, emulator, half, lab, launch, ptx, tile};
 
 pub mod filetests;
+mod one_call;
 pub mod support;
+
+pub use one_call::{
+    DeviceOutput, DeviceTensor, DeviceTensorMut, Error, HostOutput, HostTensor, Number, Options, Tensor, attention,
+    attention_into, cache_counts,
+};

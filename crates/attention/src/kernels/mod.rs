@@ -36,7 +36,8 @@ pub fn build_with_mask(problem: &Problem, config: &Config, mask: &dyn Mask) -> R
     built.map_err(|error| Error::Generation { id: config.id, message: error.to_string() })
 }
 
-fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
+/// Whether the configuration computes the problem.
+pub fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
     let refuse = |found: String, expected: String| {
         Err(Error::Unsupported { id: config.id, problem: problem.to_string(), found, expected })
     };

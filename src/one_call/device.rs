@@ -1,0 +1,138 @@
+//! Tensors on a GPU.
+
+use super::arguments::{self, Placed};
+use super::tensor::{DeviceTensor, DeviceTensorMut, View};
+use super::{Error, Options, Tensor, kernels, parameters};
+use attention::planner::Gpu;
+use attention::problem::{DType, Layout};
+use cuda::{Context, Device, DeviceBuffer, DeviceSliceMut, Stream};
+
+/// O and the log-sum-exp on a GPU.
+#[derive(Debug)]
+pub struct DeviceOutput {
+    /// O, in the order of the dimensions of `q`.
+    pub o: DeviceBuffer,
+    /// (batch, heads, queries) in f32; −∞ where a query sees no key.
+    pub lse: DeviceBuffer,
+    dtype: DType,
+    shape: [u32; 4],
+    layout: Layout,
+}
+
+impl DeviceOutput {
+    /// O as a tensor, for the next call.
+    pub fn tensor(&self) -> DeviceTensor<'_> {
+        DeviceTensor::new(self.o.slice(), self.dtype, self.shape, self.layout)
+    }
+}
+
+impl Tensor for DeviceTensor<'_> {
+    type Output = DeviceOutput;
+
+    fn attention(q: &Self, k: &Self, v: &Self, options: &Options) -> Result<DeviceOutput, Error> {
+        let problem = arguments::problem(&q.view, &k.view, &v.view, options)?;
+        let stream = StreamOf::new(options)?;
+        let (shape, layout, context) = (problem.o_shape(), problem.layout(), stream.get().context());
+        let elements = shape.elements();
+        let mut output = DeviceOutput {
+            o: DeviceBuffer::new(context, elements * 2)?,
+            lse: DeviceBuffer::new(context, elements / shape.columns as usize * 4)?,
+            dtype: problem.dtype(),
+            shape: [shape.batch, shape.heads, shape.rows, shape.columns],
+            layout,
+        };
+        let mut o = DeviceTensorMut::new(output.o.slice_mut(), output.dtype, output.shape, layout);
+        attention_into(q, k, v, &mut o, &mut output.lse.slice_mut(), &options.clone().stream(stream.get()))?;
+        Ok(output)
+    }
+}
+
+/// The same as [`attention`](super::attention), into memory of the caller's: O of the shape of Q with the columns of V, and
+/// the log-sum-exp as (batch, heads, queries) in f32. Returns when the launch is in the stream; allocates nothing once the
+/// kernel is loaded, so it may be recorded in a [`cuda::Graph`].
+///
+/// ```no_run
+/// use veriflash::attention::problem::{DType, Layout};
+/// use veriflash::cuda::{Context, DeviceBuffer, Graph, Stream};
+/// use veriflash::{DeviceTensor, DeviceTensorMut, Options, attention_into};
+///
+/// let (context, shape) = (Context::here()?, [2, 8, 512, 64]);
+/// let memory = || DeviceBuffer::new(&context, 2 * 8 * 512 * 64 * 2);
+/// let (qkv, mut o, mut lse) = (memory()?, memory()?, DeviceBuffer::new(&context, 2 * 8 * 512 * 4)?);
+/// let input = DeviceTensor::new(qkv.slice(), DType::Bf16, shape, Layout::Bshd);
+/// let mut output = DeviceTensorMut::new(o.slice_mut(), DType::Bf16, shape, Layout::Bshd);
+/// let stream = Stream::new(&context)?;
+/// let options = Options::new().causal().stream(&stream);
+/// let graph = Graph::capture(&stream, || {
+///     attention_into(&input, &input, &input, &mut output, &mut lse.slice_mut(), &options)
+/// })?;
+/// graph.launch(&stream)?;
+/// stream.synchronise()?;
+/// # Ok::<(), veriflash::Error>(())
+/// ```
+pub fn attention_into(
+    q: &DeviceTensor,
+    k: &DeviceTensor,
+    v: &DeviceTensor,
+    o: &mut DeviceTensorMut,
+    lse: &mut DeviceSliceMut,
+    options: &Options,
+) -> Result<(), Error> {
+    if options.emulator {
+        return Err(Error::EmulatorOnDevice);
+    }
+    let problem = arguments::problem(&q.view, &k.view, &v.view, options)?;
+    let stream = StreamOf::new(options)?;
+    let (stream, context) = (stream.get(), stream.get().context());
+    let inputs = [("q", q), ("k", k), ("v", v)].map(|(argument, tensor)| input(argument, tensor));
+    let inputs = [&inputs[0], &inputs[1], &inputs[2]];
+    let (o, lse) = (output(o), log_sum_exp(lse, &problem.dtype()));
+    arguments::placement(&problem, inputs, &o, &lse, context.ordinal())?;
+    let config = options.config_for(&problem, &gpu(context.device()))?;
+    attention::kernels::check(&problem, config)?;
+    let kernel = kernels::loaded(context, &problem, config)?;
+    let grid = [problem.queries().div_ceil(config.rows), problem.heads(), problem.batch()];
+    Ok(kernel.launch(stream, grid, &parameters::block(&problem, inputs, &o, &lse))?)
+}
+
+/// The caller's stream, or the default one of the thread's context.
+enum StreamOf<'a> {
+    Callers(&'a Stream),
+    Default(Stream),
+}
+
+impl<'a> StreamOf<'a> {
+    fn new(options: &Options<'a>) -> Result<StreamOf<'a>, Error> {
+        Ok(match options.stream {
+            Some(stream) => StreamOf::Callers(stream),
+            None => StreamOf::Default(Stream::default_of(&Context::here()?)),
+        })
+    }
+
+    fn get(&self) -> &Stream {
+        match self {
+            StreamOf::Callers(stream) => stream,
+            StreamOf::Default(stream) => stream,
+        }
+    }
+}
+
+fn input(argument: &'static str, tensor: &DeviceTensor) -> Placed {
+    let (memory, view) = (&tensor.memory, tensor.view);
+    Placed { argument, view, address: memory.address(), bytes: memory.bytes() as u64, device: memory.device() }
+}
+
+fn output(o: &DeviceTensorMut) -> Placed {
+    let (memory, view) = (&o.memory, o.view);
+    Placed { argument: "o", view, address: memory.address(), bytes: memory.bytes() as u64, device: memory.device() }
+}
+
+/// It has no shape of its own: its bytes are all.
+fn log_sum_exp(lse: &DeviceSliceMut, dtype: &DType) -> Placed {
+    let view = View { dtype: *dtype, shape: [0; 4], strides: [0; 4] };
+    Placed { argument: "lse", view, address: lse.address(), bytes: lse.bytes() as u64, device: lse.device() }
+}
+
+fn gpu(device: &Device) -> Gpu {
+    Gpu { capability: device.capability, processors: device.processors, shared_bytes: device.max_shared_bytes }
+}

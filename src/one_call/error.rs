@@ -1,0 +1,67 @@
+//! Why attention was not computed. Every sentence names the argument, what was found, and what was expected.
+
+use attention::configs::CONFIGS;
+
+/// What is wrong; nothing was launched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Sizes do not go together, or are none that a kernel computes.
+    #[error("`{argument}` has {found} {dimension}: expected {expected}")]
+    Shape { argument: &'static str, dimension: &'static str, found: u64, expected: String },
+    /// Tensors of different types.
+    #[error("`{argument}` is {found}: expected {expected}, as `q` is")]
+    DType { argument: &'static str, found: String, expected: String },
+    /// Dimensions in memory in different orders.
+    #[error("`{argument}` is {found}: expected {expected}, as `q` is")]
+    Layout { argument: &'static str, found: String, expected: String },
+    /// Memory that is shorter than what the shape and the strides reach, or a slice that is longer than its shape.
+    #[error("`{argument}` has {found} {unit}: expected {expected} for its shape")]
+    Length { argument: &'static str, unit: &'static str, found: u64, expected: u64 },
+    /// Copies move 16 bytes at a time.
+    #[error("`{argument}` begins at {address:#x}: expected a multiple of 16")]
+    Alignment { argument: &'static str, address: u64 },
+    /// Strides that kernels cannot follow, or with which elements of an output share their place.
+    #[error("`{argument}` has a stride of {stride} elements between {dimension}: expected {expected}")]
+    Strides { argument: &'static str, dimension: &'static str, stride: u64, expected: String },
+    /// Outputs would destroy inputs or each other.
+    #[error("`{argument}` overlaps `{other}`: expected memory of its own")]
+    Overlap { argument: &'static str, other: &'static str },
+    /// Memory of another GPU than the one that computes.
+    #[error("`{argument}` lies on GPU {found}: expected GPU {expected}, where the stream is")]
+    Device { argument: &'static str, found: u32, expected: u32 },
+    /// A configuration that is not in the table.
+    #[error("there is no config {id}: expected one of {}", ids())]
+    Config { id: u32 },
+    /// The emulator reads host memory.
+    #[error("the emulator computes nothing on a GPU: pass host tensors, or leave out `Options::emulator`")]
+    EmulatorOnDevice,
+    /// What the emulator says about the kernel.
+    #[error("the emulator does not vouch for the result: {0}")]
+    Emulator(String),
+    /// A problem that cannot be computed.
+    #[error(transparent)]
+    Problem(#[from] attention::Error),
+    /// No GPU to compute on.
+    #[error(
+        "no GPU computes this: the CPU backend comes with a later version, until then `Options::emulator` is there, which is \
+         slow ({why})"
+    )]
+    NoGpu { why: cuda::Error },
+    /// The driver failed.
+    #[error(transparent)]
+    Cuda(cuda::Error),
+}
+
+impl From<cuda::Error> for Error {
+    fn from(why: cuda::Error) -> Error {
+        match why {
+            cuda::Error::NoDriver | cuda::Error::NoGpu | cuda::Error::OldGpu { .. } => Error::NoGpu { why },
+            other => Error::Cuda(other),
+        }
+    }
+}
+
+fn ids() -> String {
+    CONFIGS.iter().map(|config| config.id.to_string()).collect::<Vec<_>>().join(", ")
+}

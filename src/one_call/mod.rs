@@ -1,0 +1,52 @@
+//! Attention in one call.
+//!
+//! [`attention`] takes Q, K and V, either all on the host or all on one GPU, and gives O with the log-sum-exp of every
+//! query. [`attention_into`] writes into memory of the caller's, and costs the host a few microseconds: it allocates
+//! nothing, and a kernel that was met before is only launched.
+//!
+//! The kernel follows from the problem and the GPU alone ([`attention::planner`]); it is compiled once, and kept on disk for
+//! the next process ([`cuda::Cache`]; `VERIFLASH_CACHE` names the folder, or is `off`).
+
+mod arguments;
+mod device;
+mod error;
+mod host;
+mod kernels;
+mod options;
+mod parameters;
+mod tensor;
+
+pub use device::{DeviceOutput, attention_into};
+pub use error::Error;
+pub use host::HostOutput;
+pub use kernels::cache_counts;
+pub use options::Options;
+pub use tensor::{DeviceTensor, DeviceTensorMut, HostTensor, Number};
+
+/// What attention is computed of: [`HostTensor`] or [`DeviceTensor`].
+pub trait Tensor: Sized {
+    /// O and the log-sum-exp, where the inputs are.
+    type Output;
+
+    #[doc(hidden)]
+    fn attention(q: &Self, k: &Self, v: &Self, options: &Options) -> Result<Self::Output, Error>;
+}
+
+/// O = softmax(scale · Q Kᵀ) V, and the log-sum-exp of every query. On an error nothing is launched.
+///
+/// ```
+/// use half::f16;
+/// use veriflash::{HostTensor, Options, attention};
+///
+/// let zeros = vec![f16::ZERO; 2 * 5 * 16];
+/// let ones = vec![f16::ONE; 2 * 5 * 16];
+/// let (queries, values) = (HostTensor::new(&zeros, [1, 2, 5, 16]), HostTensor::new(&ones, [1, 2, 5, 16]));
+/// // The emulator is slow and needs no GPU; leave `.emulator()` out where there is one.
+/// let output = attention(&queries, &queries, &values, &Options::new().causal().emulator())?;
+/// assert_eq!(output.o, ones);
+/// assert_eq!(output.lse[4], 5f32.ln());
+/// # Ok::<(), veriflash::Error>(())
+/// ```
+pub fn attention<T: Tensor>(q: &T, k: &T, v: &T, options: &Options) -> Result<T::Output, Error> {
+    T::attention(q, k, v, options)
+}
