@@ -44,7 +44,7 @@ pub trait Tensor: Sized {
 /// // The emulator is slow and needs no GPU; leave `.emulator()` out where there is one.
 /// let output = attention(&queries, &queries, &values, &Options::new().causal().emulator())?;
 /// assert_eq!(output.o, ones);
-/// assert_eq!(output.lse[4], 5f32.ln());
+/// assert!((output.lse[4] - 5f32.ln()).abs() < 1e-6, "the last query sees five keys, each with score 0");
 /// # Ok::<(), veriflash::Error>(())
 /// ```
 pub fn attention<T: Tensor>(q: &T, k: &T, v: &T, options: &Options) -> Result<T::Output, Error> {
