@@ -57,7 +57,7 @@ fn sizes(argument: &'static str, view: &View, least_rows: u32) -> Result<(), Err
         }
     }
     let columns = view.shape[3];
-    if !HEAD_DIMS.contains(&columns) || columns % 8 != 0 {
+    if !HEAD_DIMS.contains(&columns) || !columns.is_multiple_of(8) {
         return Err(shape(argument, "columns", columns, || "a multiple of 8 from 16 to 256".into()));
     }
     Ok(())

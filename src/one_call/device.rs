@@ -3,7 +3,7 @@
 use super::arguments::{self, Placed};
 use super::tensor::{DeviceTensor, DeviceTensorMut, View};
 use super::{Error, Options, Tensor, kernels, parameters};
-use attention::planner::Gpu;
+use attention::planner::{Gpu, OLDEST};
 use attention::problem::{DType, Layout};
 use cuda::{Context, Device, DeviceBuffer, DeviceSliceMut, Stream};
 
@@ -88,6 +88,7 @@ pub fn attention_into(
     let inputs = [&inputs[0], &inputs[1], &inputs[2]];
     let (o, lse) = (output(o), log_sum_exp(lse, &problem.dtype()));
     arguments::placement(&problem, inputs, &o, &lse, context.ordinal())?;
+    context.device().at_least(OLDEST)?;
     let config = options.config_for(&problem, &gpu(context.device()))?;
     attention::kernels::check(&problem, config)?;
     let kernel = kernels::loaded(context, &problem, config)?;

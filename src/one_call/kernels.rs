@@ -3,7 +3,6 @@
 use super::Error;
 use attention::Problem;
 use attention::configs::Config;
-use attention::planner::OLDEST;
 use attention::problem::DType;
 use attention::visibility::MaskKind;
 use cuda::{Cache, Context, Counts, Module, Prepared};
@@ -45,7 +44,6 @@ pub fn loaded(context: &Arc<Context>, problem: &Problem, config: &Config) -> Res
 }
 
 fn load(context: &Arc<Context>, problem: &Problem, config: &Config) -> Result<Prepared, Error> {
-    context.device().at_least(OLDEST)?;
     let built = attention::kernels::build(problem, config)?;
     let name = format!("attention_config{}.ptx", config.id);
     let module = Module::from_ptx_cached(context, &CACHE, &name, &ptx::print(&built.module))?;
