@@ -52,7 +52,7 @@ impl Module {
         let key = Key::new(text, context.device());
         let cubin = cache.get_or_compile(&key, || link::compile(context, file, text))?;
         match Module::from_cubin(context, file, &cubin) {
-            Err(Error::Driver { .. } | Error::Jit { .. }) => {
+            Err(Error::Driver { .. } | Error::Jit { .. } | Error::NotCubin { .. }) => {
                 cache.refuse();
                 Module::from_ptx(context, file, text)
             }
