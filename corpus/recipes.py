@@ -104,7 +104,7 @@ class Drawn:
 
 # Modules: one file for targets whose texts differ in the `.target` line alone, gzip for long ones and for repetitions.
 
-LONG = 25_000
+LONG = 8_000
 HOPPER = 'hop_'
 
 
