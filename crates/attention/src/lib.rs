@@ -5,6 +5,7 @@ mod error;
 pub mod kernels;
 pub mod oracle;
 pub mod problem;
+pub mod scoring;
 pub mod visibility;
 
 pub use error::Error;
