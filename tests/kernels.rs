@@ -1,13 +1,17 @@
 //! Our kernels on the emulator: right by the oracle's rule, and silent under every schedule.
 
 use attention::configs::CONFIGS;
-use attention::oracle::{Inputs, Oracle, Outputs};
+use attention::kernels::parts::scores::{Head, OnHost, Score};
+use attention::oracle::Parity;
 use attention::problem::{DType, Layout};
+use attention::scoring::{ScoreKind, Scoring};
 use attention::visibility::MaskKind;
 use attention::{Problem, kernels};
 use emulator::{DEFAULT_SEEDS, Sanitized, sanitize};
+use lab::Case;
+use launch::Kernel;
 use launch::backend::Options;
-use launch::{Kernel, Memory};
+use tile::prelude::{Coordinate, F32};
 
 const MASKS: [MaskKind; 4] =
     [MaskKind::None, MaskKind::CausalBottomRight, MaskKind::CausalTopLeft, MaskKind::Window { left: 40, right: 3 }];
@@ -17,29 +21,15 @@ fn run(kernel: &Kernel) -> Sanitized {
     sanitize(kernel, &seeds, 0, &Options::default()).unwrap()
 }
 
-fn halves(memory: &Memory, name: &str, elements: usize) -> Vec<u16> {
-    let bytes = memory.buffer(name).unwrap().contents.to_vec();
-    bytes.chunks_exact(2).take(elements).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
-}
-
-fn floats(memory: &Memory, name: &str) -> Vec<f32> {
-    let bytes = memory.buffer(name).unwrap().contents.to_vec();
-    bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
-}
-
 /// No finding, and the result that the oracle accepts, under every schedule, for each configuration that has room.
 fn check(problem: &Problem) {
     for config in CONFIGS.iter().filter(|config| config.fits(problem.dims())) {
-        let sanitized = run(&kernels::kernel(problem, config).unwrap());
+        let case = Case::new(kernels::kernel(problem, config).unwrap()).unwrap();
+        assert_eq!(case.problem, *problem, "config {}: what the recipe says", config.id);
+        let sanitized = run(&case.kernel);
         assert_eq!(sanitized.findings, vec![], "config {} {problem}", config.id);
         for (seed, _, memory) in &sanitized.runs {
-            let input = |name, shape: attention::problem::Shape| halves(memory, name, shape.elements());
-            let [q, k, v] = [("q", problem.q_shape()), ("k", problem.k_shape()), ("v", problem.v_shape())]
-                .map(|(name, shape)| input(name, shape));
-            let inputs = Inputs::from_bits(problem, &q, &k, &v).unwrap();
-            let output = halves(memory, "o", problem.o_shape().elements());
-            let actual = Outputs::from_bits(problem, &output, &floats(memory, "lse")).unwrap();
-            let parity = Oracle::new(problem, &inputs).unwrap().judge(&actual).unwrap();
+            let parity = case.judge(memory).unwrap();
             assert!(parity.passes(), "config {} {problem}, schedule {seed}: {parity:?}", config.id);
         }
     }
@@ -130,5 +120,142 @@ fn other_layouts_and_dtypes_are_right_too() {
     for (layout, dtype) in [(Layout::Bshd, DType::F16), (Layout::Bhsd, DType::Bf16)] {
         let builder = Problem::builder().batch(2).heads(4).kv_heads(2).queries(65).keys(100);
         check(&builder.layout(layout).dtype(dtype).mask(MaskKind::CausalBottomRight).build().unwrap());
+    }
+}
+
+/// Caps that bend every score and caps that bend few, slopes of several heads, ragged tails, rows without keys.
+#[test]
+fn modified_scores_are_right() {
+    for problem in [
+        "f16 B2 H2/1 Sq97 Sk161 D64 causal softcap2",
+        "bf16 B1 H4/2 Sq65 Sk100 D64 full softcap30 bshd",
+        "f16 B1 H2 Sq35 Sk70 D128 window20/3 softcap0.5",
+        "f16 B1 H1 Sq70 Sk5 D64 causal softcap5",
+        "f16 B1 H1 Sq1 Sk1 D64 full softcap10 scale4",
+        "f16 B2 H2/1 Sq97 Sk161 D64 causal alibi",
+        "bf16 B1 H4/2 Sq65 Sk100 D64 full alibi bshd",
+        "f16 B1 H2 Sq100 Sk35 D128 full alibi",
+        "f16 B1 H2 Sq70 Sk5 D40/72 causal-top-left alibi",
+        "f16 B1 H1 Sq33 Sk0 D256 full alibi",
+    ] {
+        check(&problem.parse().unwrap());
+    }
+}
+
+/// `score / (1 + |score|)`, less for every key further on: what no problem has words for.
+struct Bent;
+
+impl Score for Bent {
+    fn apply(&self, score: F32, _: Coordinate, key: Coordinate, _: Head) -> F32 {
+        score / (score.abs() + 1.0) - key.value().signed().to_f32() * 0.125
+    }
+}
+
+/// ALiBi that rewards distance.
+struct Upward;
+
+impl Score for Upward {
+    fn numbers(&self) -> Option<&'static str> {
+        Some("slopes")
+    }
+
+    fn apply(&self, score: F32, query: Coordinate, key: Coordinate, head: Head) -> F32 {
+        key.minus(query + (head.of.keys - head.of.queries)).abs().mul_add(head.number, score)
+    }
+}
+
+/// What the kernel of `problem` with another score computes, judged as `scoring` has it.
+fn judged(problem: &str, score: &dyn Score, scoring: &dyn Scoring) -> Parity {
+    let problem: Problem = problem.parse().unwrap();
+    let case = Case::new(kernels::kernel(&problem, &CONFIGS[0]).unwrap()).unwrap();
+    let mask = problem.mask().mask();
+    let sanitized = run(&kernels::kernel_with(&problem, &CONFIGS[0], &*mask, score).unwrap());
+    assert_eq!(sanitized.findings, vec![]);
+    case.judge_with(&sanitized.runs[0].2, problem.visibility(), scoring).unwrap()
+}
+
+/// The oracle asks the very score that the kernel was built with.
+#[test]
+fn a_score_of_ones_own_is_compiled_in() {
+    let problem = "f16 B1 H2/1 Sq35 Sk70 D64 causal";
+    let parity = judged(problem, &Bent, &OnHost(&Bent));
+    assert!(parity.passes(), "{parity}");
+    let parity = judged(problem, &Bent, &ScoreKind::Plain);
+    assert!(!parity.passes(), "{parity}");
+}
+
+/// A slope with the wrong sign, a cap that is forgotten, and one that is another.
+#[test]
+fn wrong_scores_are_noticed() {
+    let (alibi, capped) = ("f16 B1 H2 Sq35 Sk70 D64 full alibi", "f16 B1 H2 Sq35 Sk70 D64 full softcap5");
+    let cap = |cap| ScoreKind::SoftCap { cap };
+    for (problem, score, right) in [
+        (alibi, Box::new(Upward) as Box<dyn Score>, ScoreKind::Alibi),
+        (capped, ScoreKind::Plain.score(), cap(5.0)),
+        (capped, cap(5.1).score(), cap(5.0)),
+    ] {
+        let parity = judged(problem, &*score, &right);
+        assert!(!parity.passes(), "{problem}: {parity}");
+    }
+}
+
+/// A logit that only the sum counts; rows without keys have it for their log-sum-exp.
+#[test]
+fn sinks_are_right() {
+    for problem in [
+        "f16 B2 H4/2 Sq97 Sk161 D64 causal sinks",
+        "bf16 B1 H2 Sq65 Sk100 D128 full sinks bshd",
+        "f16 B1 H2 Sq70 Sk5 D64 causal sinks",
+        "f16 B1 H2 Sq33 Sk0 D64 full sinks",
+        "f16 B1 H2/1 Sq35 Sk70 D64 window20/3 softcap2 sinks",
+    ] {
+        check(&problem.parse().unwrap());
+    }
+}
+
+/// Documents that end inside of tiles, with every mask, and queries whose document has no key.
+#[test]
+fn documents_are_right() {
+    for problem in [
+        "f16 B2 H2/1 Sq97 Sk161 D64 full documents",
+        "f16 B2 H2/1 Sq97 Sk161 D64 causal documents",
+        "bf16 B2 H2 S100 D64 window20/3 documents bshd",
+        "bf16 B1 H2 Sq161 Sk65 D128 causal-top-left documents",
+        "f16 B1 H2 Sq70 Sk5 D64 causal documents",
+        "f16 B1 H2 Sq33 Sk0 D64 full documents",
+        "f16 B2 H2/1 Sq35 Sk70 D64 causal alibi sinks documents",
+    ] {
+        check(&problem.parse().unwrap());
+    }
+}
+
+/// Sequences without queries, without keys, and with more of either than a block has; blocks beyond their ends leave.
+#[test]
+fn packed_sequences_are_right() {
+    for problem in [
+        "f16 B4 H2/1 Sq97,0,5,33 Sk161,40,0,33 D64 causal",
+        "bf16 B3 H4/2 Sq65,1,130 Sk7,70,65 D64 full",
+        "f16 B2 H2 S70,35 D128 window20/3",
+        "f16 B2 H2/1 Sq1,33 Sk130,5 D40/72 causal softcap2 sinks",
+        "f16 B3 H2/1 Sq35,70,1 Sk70,35,1 D64 causal alibi documents",
+    ] {
+        check(&problem.parse().unwrap());
+    }
+}
+
+/// Nothing is launched: the recipe names the buffer.
+#[test]
+fn places_that_go_backwards_are_refused() {
+    let problem: Problem = "f16 B2 H1 Sq20,13 Sk40,30 D64 full".parse().unwrap();
+    let kernel = kernels::kernel(&problem, &CONFIGS[0]).unwrap();
+    for (right, wrong, expected) in [
+        ("init = [0, 20, 33]", "init = [0, 33, 20]", "cu_q goes from 33 to 20 at entry 2"),
+        ("init = [0, 40, 70]", "init = [0, 70, 40]", "cu_k goes from 70 to 40 at entry 2"),
+        ("init = [0, 20, 33]", "init = [0, 25, 33]", "lengths.q is 20: expected 25, the longest sequence"),
+    ] {
+        let text = &kernel.parsed.source.text;
+        assert!(text.contains(right));
+        let error = Case::new(Kernel::parse("kernel.ptx", &text.replace(right, wrong)).unwrap()).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
     }
 }

@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 pub struct BuiltIn {
     /// What to compute, such as `B2 H8 S512 D64 causal` or `f16 B2 H8/2 Sq97 Sk161 D192/128 window64/0`: D is the columns
-    /// of Q and K, then of V and O where they differ, multiples of 8 from 16 to 256
+    /// of Q and K, then of V and O where they differ, multiples of 8 from 16 to 256. Besides a mask (`full`, `causal`,
+    /// `causal-top-left`, `window64/0`) it may have a score (`softcap30` or `alibi`), `sinks` and
+    /// `documents`; `Sq97,33 Sk161,40` are sequences of these lengths, one behind the other
     #[arg(long, value_name = "PROBLEM")]
     pub problem: Option<Problem>,
 

@@ -5,6 +5,7 @@ use super::input::BuiltIn;
 use anyhow::{Context, bail};
 use attention::Problem;
 use attention::problem::DType;
+use attention::scoring::ScoreKind;
 use attention::visibility::MaskKind;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -64,6 +65,22 @@ struct Shape {
     /// With `--mask window`: how many keys before its own place a query sees, and how many behind it (none unless given)
     #[arg(long, value_name = "LEFT[,RIGHT]", value_delimiter = ',', num_args = 1..=2, conflicts_with = "problem")]
     window: Vec<u32>,
+
+    /// Scores become `CAP * tanh(score / CAP)`
+    #[arg(long, value_name = "CAP", conflicts_with_all = ["problem", "alibi"])]
+    softcap: Option<f32>,
+
+    /// Scores lose the distance between query and key times a slope of the head; the last query stands at the last key
+    #[arg(long, conflicts_with = "problem")]
+    alibi: bool,
+
+    /// Each head has a logit that only the sum of the softmax counts
+    #[arg(long, conflicts_with = "problem")]
+    sinks: bool,
+
+    /// A query sees only keys of its own document
+    #[arg(long, conflicts_with = "problem")]
+    documents: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -87,11 +104,13 @@ impl Shape {
     fn problem(&self) -> anyhow::Result<Option<Problem>> {
         let Shape { batch, heads, kv_heads, seq, seq_kv, head_dim, value_dim, dtype, .. } = *self;
         let numbers = [batch, heads, kv_heads, seq, seq_kv, head_dim, value_dim];
-        let mask = self.mask()?;
-        if numbers.iter().all(Option::is_none) && dtype.is_none() && mask.is_none() {
+        let (mask, score) = (self.mask()?, self.score());
+        let more = score != ScoreKind::Plain || self.sinks || self.documents;
+        if numbers.iter().all(Option::is_none) && dtype.is_none() && mask.is_none() && !more {
             return Ok(None);
         }
-        let mut builder = Problem::builder().mask(mask.unwrap_or_default());
+        let mut builder =
+            Problem::builder().mask(mask.unwrap_or_default()).score(score).sinks(self.sinks).documents(self.documents);
         builder = batch.into_iter().fold(builder, |builder, batch| builder.batch(batch));
         builder = heads.into_iter().fold(builder, |builder, heads| builder.heads(heads));
         builder = kv_heads.into_iter().fold(builder, |builder, heads| builder.kv_heads(heads));
@@ -103,6 +122,14 @@ impl Shape {
             builder = builder.dtype(DType::Bf16);
         }
         Ok(Some(builder.build()?))
+    }
+
+    fn score(&self) -> ScoreKind {
+        match self.softcap {
+            Some(cap) => ScoreKind::SoftCap { cap },
+            None if self.alibi => ScoreKind::Alibi,
+            None => ScoreKind::Plain,
+        }
     }
 
     fn mask(&self) -> anyhow::Result<Option<MaskKind>> {

@@ -11,6 +11,12 @@ pub enum Error {
     Heads { heads: u32, kv_heads: u32 },
     #[error("scale {found} is not supported: expected a finite number above 0")]
     Scale { found: f32 },
+    #[error("soft-cap {found} is not supported: expected a finite number above 0")]
+    SoftCap { found: f32 },
+    #[error(
+        "{argument} {found}: expected where each sequence begins and the last one ends, from 0 on and never backwards"
+    )]
+    Cumulative { argument: &'static str, found: String },
     #[error("tensor {tensor} would hold {found} elements: expected at most {limit}")]
     TooLarge { tensor: &'static str, found: u128, limit: u128 },
     #[error("tensor {tensor} holds {found} elements: expected {expected} for {problem}")]

@@ -6,6 +6,7 @@ pub mod kernels;
 pub mod oracle;
 pub mod planner;
 pub mod problem;
+pub mod scoring;
 pub mod visibility;
 
 pub use error::Error;

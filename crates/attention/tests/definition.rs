@@ -4,6 +4,7 @@ mod support;
 
 use attention::oracle::{Inputs, Oracle, Outputs};
 use attention::problem::DType;
+use attention::scoring::ScoreKind;
 use attention::visibility::Lengths;
 use attention::{Error, Problem};
 use support::{draw, encode, inputs, problem};
@@ -170,7 +171,7 @@ fn a_closure_is_a_mask() {
     let problem = problem("B1 H1 Sq4 Sk6 D16 full");
     let inputs = inputs(&problem, &draw(&problem, 8));
     let causal = |query: u32, key: u32, of: Lengths| key + of.queries <= query + of.keys;
-    let by_closure = Oracle::with_visibility(&problem, &inputs, &causal).unwrap().exact().clone();
+    let by_closure = Oracle::with(&problem, &inputs, &causal, &ScoreKind::Plain).unwrap().exact().clone();
     let causal = support::problem("B1 H1 Sq4 Sk6 D16 causal");
     assert_eq!(&by_closure, Oracle::new(&causal, &inputs).unwrap().exact());
 }

@@ -7,6 +7,7 @@ mod support;
 use attention::Problem;
 use attention::oracle::{Control, Oracle, Outcome, Outputs, Parity};
 use attention::problem::DType;
+use attention::scoring::ScoreKind;
 use attention::visibility::MaskKind;
 use online::online;
 use proptest::prelude::*;
@@ -139,7 +140,13 @@ fn every_control_fails_on_the_default_problems() {
             for control in Control::ALL {
                 let outcome = oracle.control(control);
                 println!("{line}, seed {seed}: {control}: {outcome}");
-                let inapplicable = control == Control::WiderMask && problem.mask() == MaskKind::None;
+                let inapplicable = match control {
+                    Control::WiderMask => problem.mask() == MaskKind::None,
+                    Control::ForgottenScore | Control::MirroredScore => problem.score() == ScoreKind::Plain,
+                    Control::ForgottenSinks => !problem.sinks(),
+                    Control::ForgottenDocuments => !problem.documents(),
+                    _ => false,
+                };
                 assert_eq!(matches!(outcome, Outcome::DoesNotApply(_)), inapplicable, "{control}: {outcome}");
                 // The output alone gives each of them away, for kernels that write no log-sum-exp.
                 if let Outcome::Applies(parity) = outcome {
@@ -169,10 +176,12 @@ fn controls_that_prove_nothing_say_so() {
 
 #[test]
 fn controls_fail_for_a_mask_that_only_the_caller_knows() {
-    let problem = problem("f16 B1 H2 S96 D64 full");
-    let inputs = inputs(&problem, &draw(&problem, 1));
+    let problem = problem("f16 B1 H2 S96 D64 full sinks documents");
+    let documents = || (0..96).map(|row| row / 40).collect();
+    let inputs =
+        inputs(&problem, &draw(&problem, 1)).with_sinks(vec![0.5, 1.5]).with_documents(documents(), documents());
     let window = |query: u32, key: u32, _| key <= query && query - key < 16;
-    let oracle = Oracle::with_visibility(&problem, &inputs, &window).unwrap();
+    let oracle = Oracle::with(&problem, &inputs, &window, &ScoreKind::SoftCap { cap: 2.0 }).unwrap();
     for control in Control::ALL {
         let outcome = oracle.control(control);
         assert!(matches!(outcome, Outcome::Applies(parity) if !parity.passes()), "{control}: {outcome}");

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use attention::Problem;
 use attention::oracle::{Inputs, Oracle, Outputs, Parity};
-use attention::problem::{DType, Layout};
-use attention::visibility::MaskKind;
+use attention::problem::{DType, Layout, Shape};
+use attention::scoring::{ScoreKind, Scoring};
+use attention::visibility::{MaskKind, Visibility};
 use launch::buffer::{Float, Init};
-use launch::contract::{self, AttentionContract};
+use launch::contract::{self, AttentionContract, Pair};
 use launch::recipe::{ArgumentValue, Number};
 use launch::resolved::{self, Resolved};
 use launch::{Element, Expr, Kernel, Limits, Memory, Recipe};
@@ -61,14 +62,25 @@ impl Case {
 
     /// What a run left in memory, judged by the oracle.
     pub fn judge(&self, memory: &Memory) -> Result<Parity, attention::Error> {
+        self.judge_with(memory, self.problem.visibility(), self.problem.scoring())
+    }
+
+    /// The same with a mask and a score of the caller's own, instead of those that the recipe names.
+    pub fn judge_with(
+        &self,
+        memory: &Memory,
+        visibility: &dyn Visibility,
+        scoring: &dyn Scoring,
+    ) -> Result<Parity, attention::Error> {
         let inputs = self.read_inputs(memory)?;
-        let oracle = Oracle::new(&self.problem, &inputs)?;
+        let oracle = Oracle::with(&self.problem, &inputs, visibility, scoring)?;
         oracle.judge(&self.read_outputs(memory, oracle.exact())?)
     }
 
     /// The buffers that the kernel reads by contract.
-    pub(crate) fn inputs(&self) -> [&str; 3] {
-        [&self.contract.q, &self.contract.k, &self.contract.v].map(String::as_str)
+    pub(crate) fn inputs(&self) -> Vec<&str> {
+        let tensors = [&self.contract.q, &self.contract.k, &self.contract.v];
+        tensors.into_iter().chain(self.contract.numbers()).map(String::as_str).collect()
     }
 
     /// The buffers that the kernel must write.
@@ -78,19 +90,32 @@ impl Case {
 
     /// Q, K and V as the oracle reads them.
     pub(crate) fn read_inputs(&self, memory: &Memory) -> Result<Inputs, attention::Error> {
-        let [q, k, v] = self.inputs().map(|name| halves(&bytes(memory, name)));
-        Inputs::from_bits(&self.problem, &q, &k, &v)
+        let AttentionContract { q, k, v, score, sinks, documents, .. } = &self.contract;
+        let (problem, tensor) = (&self.problem, |name, shape: Shape| halves(&bytes(memory, name), shape.elements()));
+        let [q, k, v] = [(q, problem.q_shape()), (k, problem.k_shape()), (v, problem.v_shape())]
+            .map(|(name, shape)| tensor(name, shape));
+        let mut inputs = Inputs::from_bits(problem, &q, &k, &v)?;
+        if let contract::Score::Alibi(slopes) = score {
+            inputs = inputs.with_numbers(floats(&bytes(memory, slopes)));
+        }
+        if let Some(sinks) = sinks {
+            inputs = inputs.with_sinks(floats(&bytes(memory, sinks)));
+        }
+        if let Some(Pair { q, k }) = documents {
+            let ids = |name, shape: Shape| words(&bytes(memory, name), shape.batch as usize * shape.rows as usize);
+            inputs = inputs.with_documents(ids(q, problem.q_shape()), ids(k, problem.k_shape()));
+        }
+        Ok(inputs)
     }
 
     /// What the kernel wrote; a kernel without a log-sum-exp is given the right one, and no verdict speaks of it.
     pub(crate) fn read_outputs(&self, memory: &Memory, right: &Outputs) -> Result<Outputs, attention::Error> {
         let log_sum_exp: Vec<f32> = match &self.contract.lse {
-            Some(name) => {
-                bytes(memory, name).chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
-            }
+            Some(name) => floats(&bytes(memory, name)),
             None => right.log_sum_exp().iter().map(|value| *value as f32).collect(),
         };
-        Outputs::from_bits(&self.problem, &halves(&bytes(memory, &self.contract.o)), &log_sum_exp)
+        let output = halves(&bytes(memory, &self.contract.o), self.problem.o_shape().elements());
+        Outputs::from_bits(&self.problem, &output, &log_sum_exp)
     }
 
     /// The same kernel, called with a scale that is wrong by the factor; nothing if no argument carries it.
@@ -113,8 +138,17 @@ fn bytes(memory: &Memory, name: &str) -> Vec<u8> {
     memory.buffer(name).map_or(vec![], |buffer| buffer.contents.to_vec())
 }
 
-fn halves(bytes: &[u8]) -> Vec<u16> {
-    bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
+/// The first of them: a buffer has at least one, a tensor without keys none.
+fn halves(bytes: &[u8], count: usize) -> Vec<u16> {
+    bytes.chunks_exact(2).take(count).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
+}
+
+fn words(bytes: &[u8], count: usize) -> Vec<u32> {
+    bytes.chunks_exact(4).take(count).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
 }
 
 fn scalar(value: &resolved::ArgumentValue) -> Option<(Element, f64)> {
@@ -151,7 +185,7 @@ fn file_of(recipe: &Recipe) -> Option<&str> {
 fn problem(contract: &AttentionContract, resolved: &Resolved) -> Result<Problem, String> {
     let lengths = resolved.lengths.ok_or("the [attention] table has no lengths")?;
     let small = |what: &str, value: u64| u32::try_from(value).map_err(|_| format!("lengths.{what} is {value}"));
-    let builder = Problem::builder()
+    let mut builder = Problem::builder()
         .batch(small("batch", lengths.batch)?)
         .heads(small("heads", lengths.heads)?)
         .kv_heads(small("kv_heads", lengths.kv_heads)?)
@@ -161,14 +195,36 @@ fn problem(contract: &AttentionContract, resolved: &Resolved) -> Result<Problem,
         .value_dim(small("value_dim", lengths.value_dim)?)
         .dtype(dtype(&contract.q, resolved)?)
         .mask(mask(&contract.mask)?)
+        .score(score(&contract.score))
+        .sinks(contract.sinks.is_some())
+        .documents(contract.documents.is_some())
         .layout(layout(&contract.layout)?);
+    if let Some(Pair { q, k }) = &contract.cumulative {
+        builder = builder.cumulative_queries(places(q, resolved)?).cumulative_keys(places(k, resolved)?);
+    }
     let problem = builder.clone().build().map_err(|error| error.to_string())?;
+    for (what, said, longest) in [("q", lengths.q, problem.queries()), ("k", lengths.k, problem.keys())] {
+        if said != u64::from(longest) {
+            return Err(format!("lengths.{what} is {said}: expected {longest}, the longest sequence"));
+        }
+    }
     match &contract.scale {
         None => Ok(problem),
         Some(carrier) => {
             let scale = scale(carrier, resolved, problem.scale())?;
             builder.scale(scale).build().map_err(|error| error.to_string())
         }
+    }
+}
+
+/// What a buffer of cumulative lengths lists.
+fn places(name: &str, resolved: &Resolved) -> Result<Vec<u32>, String> {
+    let buffer = buffer_named(name, resolved)?;
+    match &buffer.init {
+        resolved::Init::Values(values) if buffer.element == Element::U32 => {
+            Ok(values.iter().map(|place| *place as u32).collect())
+        }
+        _ => Err(format!("buffer `{name}` does not list where sequences begin: expected u32 and init = [0, …]")),
     }
 }
 
@@ -191,6 +247,14 @@ fn mask(mask: &contract::Mask) -> Result<MaskKind, String> {
             let window = both.map(|(left, right)| MaskKind::Window { left, right });
             window.ok_or_else(|| format!("mask `{mask}` is not judged: expected two numbers"))
         }
+    }
+}
+
+fn score(score: &contract::Score) -> ScoreKind {
+    match score {
+        contract::Score::Plain => ScoreKind::Plain,
+        contract::Score::SoftCap(cap) => ScoreKind::SoftCap { cap: cap.0 as f32 },
+        contract::Score::Alibi(_) => ScoreKind::Alibi,
     }
 }
 
@@ -225,7 +289,7 @@ fn buffer_named<'a>(name: &str, resolved: &'a Resolved) -> Result<&'a resolved::
     buffer.ok_or_else(|| format!("the recipe has no buffer `{name}`: declare it, or correct the [attention] table"))
 }
 
-/// Every buffer is as large as its tensor, and of its type.
+/// Every buffer is as large as its tensor, and of its type. A tensor without keys has a buffer of any size: none is empty.
 fn check_buffers(contract: &AttentionContract, resolved: &Resolved, problem: &Problem) -> Result<(), String> {
     let element = buffer_named(&contract.q, resolved)?.element;
     let rows = problem.o_shape().elements() / problem.value_dim() as usize;
@@ -236,10 +300,19 @@ fn check_buffers(contract: &AttentionContract, resolved: &Resolved, problem: &Pr
         (&contract.o, element, problem.o_shape().elements()),
     ];
     tensors.extend(contract.lse.as_ref().map(|lse| (lse, Element::F32, rows)));
+    let per_head = |name| (name, Element::F32, problem.heads() as usize);
+    if let contract::Score::Alibi(slopes) = &contract.score {
+        tensors.push(per_head(slopes));
+    }
+    tensors.extend(contract.sinks.as_ref().map(per_head));
+    if let Some(Pair { q, k }) = &contract.documents {
+        let rows = |shape: Shape| shape.batch as usize * shape.rows as usize;
+        tensors.extend([(q, Element::U32, rows(problem.q_shape())), (k, Element::U32, rows(problem.k_shape()))]);
+    }
     for (name, element, count) in tensors {
         let buffer = buffer_named(name, resolved)?;
         let found = buffer.bytes / buffer.element.bytes() as u64;
-        if buffer.element != element || found != count as u64 {
+        if buffer.element != element || count > 0 && found != count as u64 {
             let (is, wants) = (buffer.element.name(), element.name());
             return Err(format!("buffer `{name}` holds {found} {is}: expected {count} {wants} for {problem}"));
         }

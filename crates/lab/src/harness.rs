@@ -50,7 +50,7 @@ pub fn execute(case: &Case, kernel: &Kernel, before: &Memory, options: &Options)
         let of = |memory: &Memory| memory.buffer(name).map(|buffer| hash::of(&buffer.contents)).unwrap_or_default();
         Hashes { buffer: name.into(), before: of(before), after: of(&memory) }
     };
-    let inputs = case.inputs().map(hashes).to_vec();
+    let inputs = case.inputs().into_iter().map(hashes).collect();
     let outputs = case.outputs().into_iter().map(hashes).collect();
     let seen = Seen::new(loaded.resolved().launches.len(), &run, inputs, outputs);
     Ok(Execution { seen, findings: run.findings, memory })

@@ -190,6 +190,6 @@ mod tests {
         insta::assert_snapshot!(failure("x=f33[4]"), @"--arg:1:3: unknown type `f33`: expected one of u8 u16 u32 u64 s8 s16 s32 s64 f16 bf16 f32 f64 e4m3 e5m2");
         insta::assert_snapshot!(failure("x=f32[4+]"), @"--arg:1:9: expected a number, a name or `(`, found the end of the expression");
         insta::assert_snapshot!(failure("x=f32"), @"--arg:1:1: `x=f32` has no value: expected NAME=TYPE[SHAPE]:INIT, NAME=TYPE:VALUE or NAME=null");
-        insta::assert_snapshot!(failure("x=f32[4]:random"), @"--arg:1:10: unknown init `random`: expected normal(sigma), normal(sigma, seed), zeros, ramp, const(v) or poison");
+        insta::assert_snapshot!(failure("x=f32[4]:random"), @"--arg:1:10: unknown init `random`: expected normal(sigma), normal(sigma, seed), zeros, ramp, steps(n), const(v) or poison");
     }
 }

@@ -33,6 +33,8 @@ pub enum Init {
     Zeros,
     /// `ramp`: element `i` holds `i`, starting again where the type stops holding every integer (f16 at 2048).
     Ramp,
+    /// `steps(n)`: element `i` holds `i / n`, rounded down: n equal ones, and then the next.
+    Steps(Expr),
     /// `const(v)`.
     Const(Number),
     /// `poison`: [`Element::poison`] everywhere, and the bytes count as never written. The default.
@@ -79,9 +81,10 @@ impl Init {
             ("ramp", None) => Ok(Init::Ramp),
             ("poison", None) => Ok(Init::Poison),
             ("const", Some(value)) => Ok(Init::Const(Number::parse_at(value, within(spot, text, value))?)),
+            ("steps", Some(count)) => Ok(Init::Steps(Expr::parse_at(count, within(spot, text, count))?)),
             ("normal", Some(arguments)) => normal(text, arguments, spot),
             _ => {
-                let expected = "normal(sigma), normal(sigma, seed), zeros, ramp, const(v) or poison";
+                let expected = "normal(sigma), normal(sigma, seed), zeros, ramp, steps(n), const(v) or poison";
                 Err(Fault::new(spot, format!("unknown init `{text}`: expected {expected}")))
             }
         }
@@ -106,6 +109,10 @@ impl Init {
             }
             Init::Zeros => resolved::Init::Constant(0),
             Init::Ramp => resolved::Init::Ramp,
+            Init::Steps(count) => match u64::try_from(count.evaluate(names)?) {
+                Ok(count) if count > 0 => resolved::Init::Steps(count),
+                _ => return Err(Fault::new(count.spot(), format!("`{count}` equal elements: expected at least 1"))),
+            },
             Init::Poison => resolved::Init::Poison,
             Init::File(path) => resolved::Init::File(path.into()),
             Init::Const(number) => {
@@ -157,6 +164,7 @@ impl fmt::Display for Init {
             Init::Normal { sigma, seed: None } => write!(formatter, "normal({sigma})"),
             Init::Zeros => formatter.write_str("zeros"),
             Init::Ramp => formatter.write_str("ramp"),
+            Init::Steps(count) => write!(formatter, "steps({count})"),
             Init::Const(value) => write!(formatter, "const({value})"),
             Init::Poison => formatter.write_str("poison"),
             Init::Values(values) => write!(formatter, "{} values", values.len()),
@@ -203,18 +211,23 @@ fn generator(buffer: &resolved::Buffer, seed: u64) -> Box<dyn FnMut(usize) -> u6
             let values = values.clone();
             Box::new(move |index| values[index])
         }
-        resolved::Init::Ramp => {
-            let value = move |index| Value::Integer((index as u128 % element.ramp_period()) as i128);
-            Box::new(move |index| match element.is_float() {
-                true => element.encode(value(index)).unwrap_or_default(),
-                false => element.wrap(index as i128),
-            })
-        }
+        resolved::Init::Ramp => Box::new(move |index| counted(element, index as u64)),
+        resolved::Init::Steps(count) => Box::new(move |index| counted(element, index as u64 / count)),
         resolved::Init::Normal { sigma, seed: own } => {
             let mut random = own.map_or_else(|| Random::named(&buffer.name, seed), Random::new);
             Box::new(move |_| draw(element, sigma * random.normal()))
         }
         resolved::Init::Poison | resolved::Init::File(_) => Box::new(move |_| element.poison()),
+    }
+}
+
+/// A number of a sequence that starts again where the type stops holding every integer.
+fn counted(element: Element, number: u64) -> u64 {
+    match element.is_float() {
+        true => {
+            element.encode(Value::Integer((u128::from(number) % element.ramp_period()) as i128)).unwrap_or_default()
+        }
+        false => element.wrap(number.into()),
     }
 }
 
@@ -266,6 +279,13 @@ mod tests {
     }
 
     #[test]
+    fn steps_repeat_each_number() {
+        assert_eq!(bytes(Element::U8, 7, resolved::Init::Steps(3)), [0, 0, 0, 1, 1, 1, 2]);
+        let none = Init::Steps(Expr::from(0u32)).resolve(Element::U8, &Names::default(), Spot::default());
+        assert_eq!(none.unwrap_err().message, "`0` equal elements: expected at least 1");
+    }
+
+    #[test]
     fn integers_draw_whole_numbers() {
         let drawn = bytes(Element::S32, 100, resolved::Init::Normal { sigma: 100.0, seed: Some(3) });
         let values: Vec<f64> = (0..100).map(|index| Element::S32.decode(Element::S32.read(&drawn, index))).collect();
@@ -274,9 +294,17 @@ mod tests {
 
     #[test]
     fn texts_read_back() {
-        for text in
-            ["normal(1.0)", "normal(0.5, n+1)", "zeros", "ramp", "const(3)", "const(-0.5)", "const(n*2)", "poison"]
-        {
+        for text in [
+            "normal(1.0)",
+            "normal(0.5, n+1)",
+            "zeros",
+            "ramp",
+            "steps(n*3)",
+            "const(3)",
+            "const(-0.5)",
+            "const(n*2)",
+            "poison",
+        ] {
             let init = Init::parse(text).unwrap();
             assert_eq!(init.to_string(), text);
         }
@@ -285,7 +313,7 @@ mod tests {
     #[test]
     fn failures_say_what_is_expected() {
         let failure = |text: &str| Init::parse(text).unwrap_err().message;
-        insta::assert_snapshot!(failure("uniform(1)"), @"unknown init `uniform(1)`: expected normal(sigma), normal(sigma, seed), zeros, ramp, const(v) or poison");
+        insta::assert_snapshot!(failure("uniform(1)"), @"unknown init `uniform(1)`: expected normal(sigma), normal(sigma, seed), zeros, ramp, steps(n), const(v) or poison");
         insta::assert_snapshot!(failure("normal(-1.0)"), @"sigma is `-1.0` in `normal(-1.0)`: expected a number that is not negative");
         insta::assert_snapshot!(failure("normal(1.0, 2 +)"), @"expected a number, a name or `(`, found the end of the expression");
     }

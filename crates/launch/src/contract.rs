@@ -24,6 +24,15 @@ pub struct AttentionContract {
     pub layout: Layout,
     /// Which scores count.
     pub mask: Mask,
+    /// What becomes of scores.
+    pub score: Score,
+    /// The buffer of one logit for each head, which only the sum of the softmax counts.
+    pub sinks: Option<String>,
+    /// The buffers of the documents' numbers: a query sees keys of its own.
+    pub documents: Option<Pair>,
+    /// The buffers that say where sequences begin and the last one ends, if they have lengths of their own and lie one
+    /// behind the other.
+    pub cumulative: Option<Pair>,
     /// The sizes of the problem.
     pub lengths: Lengths,
 }
@@ -44,6 +53,18 @@ pub enum Factor {
     Log2E,
     /// A number; 1 when not given.
     Value(Float),
+}
+
+impl AttentionContract {
+    /// Buffers of numbers that the kernel reads besides queries, keys and values.
+    pub fn numbers(&self) -> Vec<&String> {
+        let slopes = match &self.score {
+            Score::Alibi(slopes) => Some(slopes),
+            Score::Plain | Score::SoftCap(_) => None,
+        };
+        let documents = self.documents.iter().chain(&self.cumulative).flat_map(|Pair { q, k }| [q, k]);
+        slopes.into_iter().chain(&self.sinks).chain(documents).collect()
+    }
 }
 
 impl Factor {
@@ -101,6 +122,37 @@ impl fmt::Display for Mask {
             Mask::CausalTopLeft => formatter.write_str("causal-top-left"),
             Mask::CausalBottomRight => formatter.write_str("causal-bottom-right"),
             Mask::Window(left, right) => write!(formatter, "window({left},{right})"),
+        }
+    }
+}
+
+/// `{ q = "q_ids", k = "k_ids" }`: a buffer for the queries, and one for the keys.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// For the queries.
+    pub q: String,
+    /// For the keys.
+    pub k: String,
+}
+
+/// What becomes of a scaled score.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Score {
+    /// `plain`: nothing.
+    #[default]
+    Plain,
+    /// `softcap(c)`: it becomes `c · tanh(score / c)`.
+    SoftCap(Float),
+    /// `alibi(slopes)`: a buffer has a slope for each head, and the distance times the slope is subtracted.
+    Alibi(String),
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Score::Plain => formatter.write_str("plain"),
+            Score::SoftCap(cap) => write!(formatter, "softcap({cap})"),
+            Score::Alibi(slopes) => write!(formatter, "alibi({slopes})"),
         }
     }
 }

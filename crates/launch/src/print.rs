@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::buffer::Init;
-use crate::contract::{AttentionContract, Factor, Layout, Lengths};
+use crate::contract::{AttentionContract, Factor, Layout, Lengths, Pair, Score};
 use crate::expectation::{Expect, Tolerance};
 use crate::expr::Expr;
 use crate::recipe::{Argument, ArgumentValue, Buffer, Launch, Number, Patch, Recipe};
@@ -163,6 +163,18 @@ fn print_attention(text: &mut String, attention: &AttentionContract) {
     }
     print_layout(text, &attention.layout);
     line(text, "mask", quote(&attention.mask.to_string()));
+    if attention.score != Score::Plain {
+        line(text, "score", quote(&attention.score.to_string()));
+    }
+    if let Some(sinks) = &attention.sinks {
+        line(text, "sinks", quote(sinks));
+    }
+    if let Some(documents) = &attention.documents {
+        line(text, "documents", pair(documents));
+    }
+    if let Some(cumulative) = &attention.cumulative {
+        line(text, "cumulative", pair(cumulative));
+    }
     line(text, "lengths", lengths(&attention.lengths));
 }
 
@@ -175,6 +187,10 @@ fn print_layout(text: &mut String, layout: &Layout) {
             line(text, "strides", table(of.map(|(key, strides)| (key, integers(strides))).to_vec()));
         }
     }
+}
+
+fn pair(Pair { q, k }: &Pair) -> String {
+    table(vec![("q", quote(q)), ("k", quote(k))])
 }
 
 fn lengths(lengths: &Lengths) -> String {

@@ -4,7 +4,7 @@ use ptx::Target;
 use toml::de::DeTable;
 
 use crate::buffer::{Float, Init, split_call, within};
-use crate::contract::{AttentionContract, Factor, Layout, Lengths, Mask, Scale, Strides};
+use crate::contract::{AttentionContract, Factor, Layout, Lengths, Mask, Pair, Scale, Score, Strides};
 use crate::element::Element;
 use crate::error::{Error, Fault};
 use crate::expectation::{Expect, Tolerance};
@@ -243,7 +243,8 @@ fn map(table: &Table, buffer: Item, extra: &str) -> Result<TensorMap, Fault> {
 
 fn attention(item: Item) -> Result<AttentionContract, Fault> {
     let table = item.table("[attention]")?;
-    table.allow(&["q", "k", "v", "o", "lse", "scale", "layout", "strides", "mask", "lengths"])?;
+    let layout_and_more = ["layout", "strides", "mask", "score", "sinks", "documents", "cumulative", "lengths"];
+    table.allow(&[&["q", "k", "v", "o", "lse", "scale"], &layout_and_more[..]].concat())?;
     let name = |key: &str| Ok(table.need(key)?.string()?.to_string());
     Ok(AttentionContract {
         q: name("q")?,
@@ -254,6 +255,10 @@ fn attention(item: Item) -> Result<AttentionContract, Fault> {
         scale: table.optional("scale", scale)?,
         layout: layout(&table)?,
         mask: table.optional("mask", mask)?.unwrap_or_default(),
+        score: table.optional("score", score)?.unwrap_or_default(),
+        sinks: table.optional("sinks", |item| Ok(item.string()?.to_string()))?,
+        documents: table.optional("documents", |item| pair(item, "`documents`"))?,
+        cumulative: table.optional("cumulative", |item| pair(item, "`cumulative`"))?,
         lengths: lengths(table.need("lengths")?)?,
     })
 }
@@ -312,6 +317,24 @@ fn mask(item: Item) -> Result<Mask, Fault> {
     }
 }
 
+fn score(item: Item) -> Result<Score, Fault> {
+    let text = item.string()?;
+    let unknown = || item.fault(format!("unknown score `{text}`: expected plain, softcap(c) or alibi(slopes)"));
+    match split_call(text) {
+        ("plain", None) => Ok(Score::Plain),
+        ("softcap", Some(cap)) => Ok(Score::SoftCap(Float(cap.trim().parse().map_err(|_| unknown())?))),
+        ("alibi", Some(slopes)) => Ok(Score::Alibi(slopes.trim().into())),
+        _ => Err(unknown()),
+    }
+}
+
+fn pair(item: Item, what: &str) -> Result<Pair, Fault> {
+    let table = item.table(what)?;
+    table.allow(&["q", "k"])?;
+    let name = |key: &str| Ok(table.need(key)?.string()?.to_string());
+    Ok(Pair { q: name("q")?, k: name("k")? })
+}
+
 fn lengths(item: Item) -> Result<Lengths, Fault> {
     let table = item.table("`lengths`")?;
     table.allow(&["q", "k", "batch", "heads", "kv_heads", "dim", "value_dim"])?;
@@ -348,7 +371,9 @@ fn check_buffer_names(recipe: &Recipe) -> Result<(), Fault> {
 fn check_attention_names(recipe: &Recipe, spot: Spot) -> Result<(), Fault> {
     let Some(attention) = &recipe.attention else { return Ok(()) };
     let buffers = [&attention.q, &attention.k, &attention.v, &attention.o];
-    if let Some(name) = buffers.into_iter().chain(&attention.lse).find(|name| recipe.buffer(name).is_none()) {
+    if let Some(name) =
+        buffers.into_iter().chain(&attention.lse).chain(attention.numbers()).find(|name| recipe.buffer(name).is_none())
+    {
         return Err(unknown_buffer(recipe, name, spot));
     }
     let Some(scale) = &attention.scale else { return Ok(()) };

@@ -48,6 +48,8 @@ pub enum Init {
     Values(Vec<u64>),
     /// Counting.
     Ramp,
+    /// Counting, each number so often.
+    Steps(u64),
     /// Random numbers.
     Normal {
         /// The standard deviation.

@@ -76,6 +76,22 @@ pub fn when(condition: Pred, body: impl FnOnce()) {
     }
 }
 
+/// Ends the kernel for blocks of which `condition` holds, before anything is under way.
+#[track_caller]
+pub fn leave_when(condition: Pred) {
+    let at = Location::caller();
+    let operand = condition.operand();
+    with(|b| {
+        if b.reach_of(&[operand]) < Reach::Block || b.scopes.inside().is_some() || b.has_pipelines() {
+            let help = "ask for what all its threads agree on, outside of loops and branches, before rings are made";
+            BuildError::new("a block leaves as a whole, and first of all", at).help(help).raise()
+        }
+    });
+    if let Some(guard) = guard(condition, true) {
+        with(|b| b.push_guarded(guard, "ret", vec![], at));
+    }
+}
+
 /// `body` without a branch: each of its instructions is predicated. For a few stores, and no values.
 #[track_caller]
 pub fn predicated(condition: Pred, body: impl FnOnce()) {

@@ -1,6 +1,6 @@
 //! Layer 1: one function per PTX form, named like the form. Only this file and the operators spell PTX.
 
-use crate::builder::{Reach, define, emit, fresh, with};
+use crate::builder::{Reach, define, define_pure, emit, fresh, with};
 use crate::values::{Element, Packed, Type, U32, U64, Value, Var};
 use ptx::{Address, AddressBase, GlobalId, Immediate, Operand, ParameterId, Symbol};
 use std::panic::Location;
@@ -121,6 +121,12 @@ pub fn cvta_to_global_u64(generic: U64) -> U64 {
 #[track_caller]
 pub fn ld_global<T: Type>(from: GlobalPointer) -> Value<T> {
     define::<T>(&format!("ld.global.{}", T::NAME), vec![from.operand()]).reaching(Reach::Lane)
+}
+
+/// Of memory that nobody writes while the kernel runs.
+#[track_caller]
+pub fn ld_global_nc<T: Type>(from: GlobalPointer) -> Value<T> {
+    define_pure::<T>(&format!("ld.global.nc.{}", T::NAME), vec![from.operand()]).reaching(Reach::Lane)
 }
 
 #[track_caller]

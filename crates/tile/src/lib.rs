@@ -37,7 +37,7 @@ pub use kernel::{Built, build};
 
 /// What a kernel file imports.
 pub mod prelude {
-    pub use crate::control::{choose, for_each, predicated, select, when};
+    pub use crate::control::{choose, for_each, leave_when, predicated, select, when};
     pub use crate::instructions::{barrier, block_index, grid_size, lane_index, thread_index, warp_index};
     pub use crate::pipeline::{Begun, CopyRing, Full, begin};
     pub use crate::values::{

@@ -274,3 +274,14 @@ fn parameter_declared_twice() {
     });
     assert_eq!(message, "parameter `n` is declared twice");
 }
+
+#[test]
+fn a_block_leaves_as_a_whole_and_first_of_all() {
+    let expected = "a block leaves as a whole, and first of all";
+    assert_eq!(wrong(|| leave_when(lane_index().ge(parameter::<u32>("n")))), expected);
+    let inside = || when(block_index(0).lt(3), || leave_when(block_index(1).ge(parameter::<u32>("n"))));
+    assert_eq!(wrong(inside), expected);
+    let options = Options { threads: 32, ..OPTIONS };
+    let built = tile::build("right", options, || leave_when(block_index(0).ge(parameter::<u32>("n")))).unwrap();
+    assert!(ptx::print(&built.module).contains(" ret;"));
+}

@@ -1,12 +1,14 @@
 //! FlashAttention forward for sm_80 and later: mma.sync, ldmatrix, cp.async.
 
-use super::parts::Lengths;
 use super::parts::block::Block;
 use super::parts::epilogue::{store_log_sum_exp, store_output};
-use super::parts::masks::Mask;
+use super::parts::masks::{Documents, Mask};
 use super::parts::merge::{Merge, WarpPlace};
 use super::parts::online_softmax::OnlineSoftmax;
 use super::parts::query::Query;
+use super::parts::scores::{Score, Scored, scale_parameter};
+use super::parts::sequences::{LogSumExp, Sequences};
+use super::parts::sink::Sink;
 use crate::configs::{Config, product_columns};
 use crate::problem::Dims;
 use tile::Built;
@@ -14,32 +16,52 @@ use tile::prelude::*;
 
 pub const ENTRY: &str = "attention_forward";
 
+/// What a kernel is built with.
+pub struct Parts<'a> {
+    pub mask: &'a dyn Mask,
+    pub score: &'a dyn Score,
+    /// Whether each head has a logit that only the sum counts.
+    pub sinks: bool,
+    /// Whether queries see only keys of their own document.
+    pub documents: bool,
+    /// Whether sequences have lengths of their own and lie one behind the other.
+    pub packed: bool,
+}
+
 /// The kernel of one configuration, for matrices of `E` with as many columns as `dims` says.
-pub fn forward<E: Element>(config: &Config, dims: Dims, mask: &dyn Mask) -> Result<Built, BuildError> {
+pub fn forward<E: Element>(config: &Config, dims: Dims, parts: &Parts) -> Result<Built, BuildError> {
     let blocks_per_processor = Some(config.blocks_per_processor(dims));
     let options = Options { target: ptx::Target::SM_80, threads: config.threads(), blocks_per_processor };
-    tile::build(ENTRY, options, || body::<E>(config, dims, mask))
+    tile::build(ENTRY, options, || body::<E>(config, dims, parts))
 }
 
 /// One block: `config.rows` queries of one head against every key tile they see.
-fn body<E: Element>(config: &Config, dims: Dims, mask: &dyn Mask) {
-    let [q, k, v, o] = ["q", "k", "v", "o"].map(Tensor::<E>::parameter);
-    let lse = LogSumExp::parameter();
-    let of = Lengths::parameter();
+fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
+    let tensor = if parts.packed { Tensor::<E>::unbatched } else { Tensor::<E>::parameter };
+    let [q, k, v, o] = ["q", "k", "v", "o"].map(tensor);
+    let lse = LogSumExp::parameter(parts.packed);
+    let sequences = Sequences::parameter(parts.packed);
     let heads_per_kv_head = parameter::<u32>("heads_per_kv_head");
-    let scale = parameter("scale_log2");
+    let scale = parameter(scale_parameter(parts.score));
 
     let [head, batch] = [1, 2].map(block_index);
+    let sequence = sequences.entry(batch);
+    let of = sequence.of;
+    let scored = Scored::new(parts.score, scale, of, head);
+    let sink = parts.sinks.then(|| Sink::parameter(head));
+    let documents = parts.documents.then(|| Documents::parameter(parts.mask, &sequence));
+    let mask = documents.as_ref().map_or(parts.mask, |documents| documents);
     let kv_head = head / heads_per_kv_head;
     let number = block_number();
+    sequence.leave_beyond(number * config.rows);
     let block = Block::new(mask, of, number, config.rows, config.keys);
     let place = WarpPlace::new(config.row_groups(), config.key_groups());
     let (first_row, warp_keys) = (place.row_group * config.warp_rows, config.warp_keys());
     let columns = product_columns(dims.value);
 
-    let queries = CopyRing::new("queries", 1, config.rows, q.matrix(batch, head, of.queries, dims.head));
-    let keys = CopyRing::new("keys", config.stages, config.keys, k.matrix(batch, kv_head, of.keys, dims.head));
-    let values = CopyRing::new("values", config.stages, config.keys, v.matrix(batch, kv_head, of.keys, dims.value));
+    let queries = CopyRing::new("queries", 1, config.rows, sequence.queries(&q, head, dims.head));
+    let keys = CopyRing::new("keys", config.stages, config.keys, sequence.keys(&k, kv_head, dims.head));
+    let values = CopyRing::new("values", config.stages, config.keys, sequence.keys(&v, kv_head, dims.value));
     let merge = Merge::new(&place, config.warp_rows, columns);
 
     queries.start(number);
@@ -47,7 +69,7 @@ fn body<E: Element>(config: &Config, dims: Dims, mask: &dyn Mask) {
     let query = Query::new(queries.wait(), first_row, config.warp_rows, config.holds_queries(dims));
 
     let first_query = block.first_query + first_row;
-    let mut softmax = OnlineSoftmax::new(config.warp_rows, scale);
+    let mut softmax = OnlineSoftmax::new(config.warp_rows, scored.exponent_scale());
     let mut output = Accumulator::zero("output", config.warp_rows, columns);
     for_each(tiles, |tile| {
         // S = Q Kᵀ
@@ -57,7 +79,9 @@ fn body<E: Element>(config: &Config, dims: Dims, mask: &dyn Mask) {
         key.release();
 
         // P = exp(S - max); O shrinks to the new maximum
-        block.hide(&mut scores, tile, first_query, tile * config.keys + place.key_group * warp_keys);
+        let first_key = tile * config.keys + place.key_group * warp_keys;
+        scored.apply(&mut scores, first_query, first_key);
+        block.hide(&mut scores, tile, first_query, first_key);
         let shrink = softmax.update(&mut scores);
         output.scale_rows(shrink);
         let weights = scores.to::<E>("weights");
@@ -74,9 +98,10 @@ fn body<E: Element>(config: &Config, dims: Dims, mask: &dyn Mask) {
     softmax.gather();
     merge.join(&place, &mut softmax, &mut output);
     when(place.key_group.eq(0), || {
+        sink.iter().for_each(|sink| sink.join(&mut softmax, &mut output));
         output.scale_rows(softmax.inverse_sum());
-        store_output(&output, &o.matrix(batch, head, of.queries, dims.value), first_query);
-        store_log_sum_exp(softmax.log_sum_exp(), &lse.row(batch, head), first_query, of.queries);
+        store_output(&output, &sequence.queries(&o, head, dims.value), first_query);
+        store_log_sum_exp(softmax.log_sum_exp(), &lse.row(&sequence, head), first_query, of.queries);
     });
 }
 
@@ -84,23 +109,4 @@ fn body<E: Element>(config: &Config, dims: Dims, mask: &dyn Mask) {
 /// fill the end.
 fn block_number() -> U32 {
     grid_size(0) - 1 - block_index(0)
-}
-
-/// `lse[batch, head, query]`, queries contiguous.
-struct LogSumExp {
-    base: Slice<f32>,
-    /// In elements.
-    batch_stride: U64,
-    head_stride: U64,
-}
-
-impl LogSumExp {
-    fn parameter() -> LogSumExp {
-        let base = Slice::parameter("lse");
-        LogSumExp { base, batch_stride: parameter("lse_batch_stride"), head_stride: parameter("lse_head_stride") }
-    }
-
-    fn row(&self, batch: U32, head: U32) -> Slice<f32> {
-        self.base.skip(batch.to_u64() * self.batch_stride + head.to_u64() * self.head_stride)
-    }
 }

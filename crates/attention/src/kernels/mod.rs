@@ -1,17 +1,19 @@
 //! Attention forward as kernels. `parts` are the lines of the paper; a family is a schedule around them.
 
 mod ampere;
+mod contract;
 pub mod parts;
 mod recipe;
 
-pub use ampere::ENTRY;
-pub use recipe::kernel;
+pub use ampere::{ENTRY, Parts};
+pub use recipe::{kernel, kernel_with};
 
 use crate::configs::{CONFIGS, Config, MAX_FRAGMENT_REGISTERS, MAX_SHARED_BYTES};
 use crate::problem::DType;
 use crate::visibility::MaskKind;
 use crate::{Error, Problem};
 use parts::masks::Mask;
+use parts::scores::Score;
 use tile::Built;
 use tile::prelude::{BF16, F16};
 
@@ -20,19 +22,22 @@ const MAX_LENGTH: u32 = i32::MAX.cast_unsigned();
 /// What a grid may have along y and z. CUDA C++ Programming Guide, "Compute Capabilities".
 const MAX_GRID: u32 = 65535;
 
-/// The module of one configuration, with the mask that the problem names.
+/// The module of one configuration, with the mask and the score that the problem names.
 pub fn build(problem: &Problem, config: &Config) -> Result<Built, Error> {
-    build_with_mask(problem, config, &*problem.mask().mask())
+    let (mask, score) = (problem.mask().mask(), problem.score().score());
+    build_with(problem, config, &*mask, &*score)
 }
 
-/// With a mask of the caller's own, instead of the one that the problem names.
-pub fn build_with_mask(problem: &Problem, config: &Config, mask: &dyn Mask) -> Result<Built, Error> {
+/// With a mask and a score of the caller's own, instead of those that the problem names.
+pub fn build_with(problem: &Problem, config: &Config, mask: &dyn Mask, score: &dyn Score) -> Result<Built, Error> {
     check(problem, config)?;
+    let (sinks, documents, packed) = (problem.sinks(), problem.documents(), problem.packed().is_some());
+    let parts = Parts { mask, score, sinks, documents, packed };
     let forward = match problem.dtype() {
         DType::F16 => ampere::forward::<F16>,
         DType::Bf16 => ampere::forward::<BF16>,
     };
-    let built = forward(config, problem.dims(), mask);
+    let built = forward(config, problem.dims(), &parts);
     built.map_err(|error| Error::Generation { id: config.id, message: error.to_string() })
 }
 

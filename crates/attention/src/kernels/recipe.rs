@@ -3,26 +3,65 @@
 //! Sizes are names (`sq`, `sk`, …) and everything else is an expression of them, so that a reader of the printed case
 //! sees where a number comes from and may try another.
 
-use super::{ENTRY, build};
+use super::parts::masks::Mask;
+use super::parts::scores::{Score, scale_parameter};
+use super::{ENTRY, build_with, contract};
 use crate::configs::Config;
-use crate::problem::{DType, Layout};
-use crate::visibility::MaskKind;
+use crate::problem::{DType, Layout, Packed};
+use crate::scoring::ScoreKind;
 use crate::{Error, Problem};
 use launch::buffer::{Float, Init};
-use launch::contract::{self, AttentionContract, Factor, Scale};
+use launch::contract::{AttentionContract, Factor};
 use launch::recipe::{ArgumentValue, Number};
 use launch::{Argument, Buffer, Element, Expr, Kernel, Launch, Recipe};
 
+/// Documents in a sequence, roughly.
+const DOCUMENTS: u32 = 3;
+
 /// The kernel of one configuration for one problem, complete: inputs are random, outputs poisoned.
 pub fn kernel(problem: &Problem, config: &Config) -> Result<Kernel, Error> {
-    let failed = |message: String| Error::Generation { id: config.id, message };
-    let built = build(problem, config)?;
-    let recipe = recipe(problem, config, built.shared_bytes).map_err(|fault| failed(fault.to_string()))?;
-    let name = format!("attention_config{}_{}", config.id, problem.mask().to_string().replace(['-', '/'], "_"));
-    Kernel::generated(name, &built.module, recipe).map_err(|error| failed(error.to_string()))
+    let contract = contract::of(problem).map_err(|fault| failed(config, &fault))?;
+    let (mask, score) = (problem.mask().mask(), problem.score().score());
+    assemble(problem, config, &*mask, &*score, name(problem, config), Some(contract))
 }
 
-fn recipe(problem: &Problem, config: &Config, shared_bytes: u32) -> Result<Recipe, launch::Fault> {
+/// With a mask and a score of the caller's own, instead of those that the problem names. Its recipe does not say what it
+/// computes: there are no words for it.
+pub fn kernel_with(problem: &Problem, config: &Config, mask: &dyn Mask, score: &dyn Score) -> Result<Kernel, Error> {
+    assemble(problem, config, mask, score, format!("attention_config{}", config.id), None)
+}
+
+fn assemble(
+    problem: &Problem,
+    config: &Config,
+    mask: &dyn Mask,
+    score: &dyn Score,
+    name: String,
+    contract: Option<AttentionContract>,
+) -> Result<Kernel, Error> {
+    let built = build_with(problem, config, mask, score)?;
+    let recipe = recipe(problem, config, score, built.shared_bytes).map_err(|fault| failed(config, &fault))?;
+    let recipe = Recipe { attention: contract, ..recipe };
+    Kernel::generated(name, &built.module, recipe).map_err(|error| failed(config, &error))
+}
+
+fn failed(config: &Config, why: &impl ToString) -> Error {
+    Error::Generation { id: config.id, message: why.to_string() }
+}
+
+/// `attention_config1_causal_softcap30`
+fn name(problem: &Problem, config: &Config) -> String {
+    let mut name = format!("attention_config{}_{}", config.id, problem.mask());
+    if problem.score() != ScoreKind::Plain {
+        name += &format!("_{}", problem.score());
+    }
+    name += if problem.sinks() { "_sinks" } else { "" };
+    name += if problem.documents() { "_documents" } else { "" };
+    name += if problem.packed().is_some() { "_packed" } else { "" };
+    name.replace(['-', '/', '.'], "_")
+}
+
+fn recipe(problem: &Problem, config: &Config, score: &dyn Score, shared_bytes: u32) -> Result<Recipe, launch::Fault> {
     let mut sizes = vec![
         ("b", problem.batch()),
         ("h", problem.heads()),
@@ -31,18 +70,19 @@ fn recipe(problem: &Problem, config: &Config, shared_bytes: u32) -> Result<Recip
         ("sk", problem.keys()),
         ("d", problem.head_dim()),
     ];
+    let totals = problem.packed().map(Packed::totals);
+    sizes.extend(totals.into_iter().flat_map(|totals| [("tq", totals.queries), ("tk", totals.keys)]));
     sizes.extend(value_dim(problem).map(|name| (name, problem.value_dim())));
     Ok(Recipe {
         lets: sizes.into_iter().map(|(name, size)| (name.into(), Expr::from(size))).collect(),
-        buffers: buffers(problem)?,
-        launches: vec![launch(problem, config, shared_bytes)?],
-        attention: Some(contract(problem)?),
+        buffers: buffers(problem, score)?,
+        launches: vec![launch(problem, config, score, shared_bytes)?],
         ..Recipe::default()
     })
 }
 
 /// The name of the columns of V and O, where Q and K have others.
-fn value_dim(problem: &Problem) -> Option<&'static str> {
+pub(super) fn value_dim(problem: &Problem) -> Option<&'static str> {
     (problem.value_dim() != problem.head_dim()).then_some("dv")
 }
 
@@ -56,15 +96,16 @@ struct Sizes {
 
 fn tensors(problem: &Problem) -> [Sizes; 4] {
     let value_dim = value_dim(problem).unwrap_or("d");
+    let [queries, keys] = if problem.packed().is_some() { ["tq", "tk"] } else { ["sq", "sk"] };
     [
-        Sizes { tensor: "q", heads: "h", rows: "sq", columns: "d" },
-        Sizes { tensor: "k", heads: "hk", rows: "sk", columns: "d" },
-        Sizes { tensor: "v", heads: "hk", rows: "sk", columns: value_dim },
-        Sizes { tensor: "o", heads: "h", rows: "sq", columns: value_dim },
+        Sizes { tensor: "q", heads: "h", rows: queries, columns: "d" },
+        Sizes { tensor: "k", heads: "hk", rows: keys, columns: "d" },
+        Sizes { tensor: "v", heads: "hk", rows: keys, columns: value_dim },
+        Sizes { tensor: "o", heads: "h", rows: queries, columns: value_dim },
     ]
 }
 
-fn buffers(problem: &Problem) -> Result<Vec<Buffer>, launch::Fault> {
+fn buffers(problem: &Problem, score: &dyn Score) -> Result<Vec<Buffer>, launch::Fault> {
     let element = match problem.dtype() {
         DType::F16 => Element::F16,
         DType::Bf16 => Element::Bf16,
@@ -72,10 +113,11 @@ fn buffers(problem: &Problem) -> Result<Vec<Buffer>, launch::Fault> {
     let mut buffers = vec![];
     for Sizes { tensor, heads, rows, columns } in tensors(problem) {
         // A buffer has at least one element, a problem may have no key.
-        let rows = &if rows == "sk" { "max(sk, 1)".to_string() } else { rows.to_string() };
+        let rows = &if heads == "hk" { format!("max({rows}, 1)") } else { rows.to_string() };
         let shape = match problem.layout() {
-            Layout::Bhsd => ["b", heads, rows, columns],
-            Layout::Bshd => ["b", rows, heads, columns],
+            _ if problem.packed().is_some() => vec![rows, heads, columns],
+            Layout::Bhsd => vec!["b", heads, rows, columns],
+            Layout::Bshd => vec!["b", rows, heads, columns],
         };
         let mut buffer = Buffer::new(tensor, element, expressions(&shape)?);
         if tensor != "o" {
@@ -83,29 +125,73 @@ fn buffers(problem: &Problem) -> Result<Vec<Buffer>, launch::Fault> {
         }
         buffers.push(buffer);
     }
-    buffers.push(Buffer::new("lse", Element::F32, expressions(&["b", "h", "sq"])?));
+    let rows: &[&str] = if problem.packed().is_some() { &["h", "tq"] } else { &["b", "h", "sq"] };
+    buffers.push(Buffer::new("lse", Element::F32, expressions(rows)?));
+    for (name, places) in
+        problem.packed().into_iter().flat_map(|packed| [("cu_q", packed.queries()), ("cu_k", packed.keys())])
+    {
+        let init = Init::Values(places.iter().map(|&place| Number::Integer(place.into())).collect());
+        buffers.push(Buffer { init, ..Buffer::new(name, Element::U32, expressions(&["b + 1"])?) });
+    }
+    if let Some(numbers) = score.numbers() {
+        let init = match problem.score() {
+            ScoreKind::Alibi => slopes(problem.heads()),
+            _ => Init::Normal { sigma: Float(1.0), seed: None },
+        };
+        buffers.push(Buffer { init, ..Buffer::new(numbers, Element::F32, expressions(&["h"])?) });
+    }
+    if problem.sinks() {
+        let init = Init::Normal { sigma: Float(1.0), seed: None };
+        buffers.push(Buffer { init, ..Buffer::new("sinks", Element::F32, expressions(&["h"])?) });
+    }
+    if problem.documents() {
+        let [q_rows, k_rows] = match problem.packed() {
+            Some(_) => [vec!["tq"], vec!["max(tk, 1)"]],
+            None => [vec!["b", "sq"], vec!["b", "max(sk, 1)"]],
+        };
+        for (ids, length, rows) in [("q_ids", "sq", q_rows), ("k_ids", "max(sk, 1)", k_rows)] {
+            let init = Init::Steps(Expr::parse(&format!("ceil_div({length}, {DOCUMENTS})"))?);
+            buffers.push(Buffer { init, ..Buffer::new(ids, Element::U32, expressions(&rows)?) });
+        }
+    }
     Ok(buffers)
 }
 
-fn launch(problem: &Problem, config: &Config, shared_bytes: u32) -> Result<Launch, launch::Fault> {
+/// Press et al., "Train short, test long": a geometric sequence that ends at 2⁻⁸.
+fn slopes(heads: u32) -> Init {
+    let slope = |head: u32| f64::from((-8.0 * f64::from(head) / f64::from(heads)).exp2() as f32);
+    Init::Values((1..=heads).map(|head| Number::Float(Float(slope(head)))).collect())
+}
+
+fn launch(problem: &Problem, config: &Config, score: &dyn Score, shared_bytes: u32) -> Result<Launch, launch::Fault> {
     let grid = [Expr::parse(&format!("ceil_div(sq, {})", config.rows))?, Expr::parse("h")?, Expr::parse("b")?];
     let block = [config.threads(), 1, 1].map(Expr::from);
     let mut args = vec![];
     for sizes in tensors(problem) {
         let tensor = sizes.tensor;
         args.push(named(tensor, Argument::buffer(tensor)));
-        for (axis, element, stride) in strides(problem.layout(), &sizes) {
+        let batch = usize::from(problem.packed().is_some());
+        for (axis, element, stride) in strides(problem.layout(), &sizes).into_iter().skip(batch) {
             args.push(integer(&format!("{tensor}_{axis}_stride"), element, &stride)?);
         }
     }
     args.push(named("lse", Argument::buffer("lse")));
-    args.push(integer("lse_batch_stride", Element::U64, "h * sq")?);
-    args.push(integer("lse_head_stride", Element::U64, "sq")?);
-    args.push(integer("queries", Element::U32, "sq")?);
-    args.push(integer("keys", Element::U32, "sk")?);
+    if problem.packed().is_some() {
+        args.push(integer("lse_head_stride", Element::U64, "tq")?);
+        args.extend(["cu_q", "cu_k"].map(|places| named(places, Argument::buffer(places))));
+    } else {
+        args.push(integer("lse_batch_stride", Element::U64, "h * sq")?);
+        args.push(integer("lse_head_stride", Element::U64, "sq")?);
+        args.push(integer("queries", Element::U32, "sq")?);
+        args.push(integer("keys", Element::U32, "sk")?);
+    }
     args.push(integer("heads_per_kv_head", Element::U32, "h / hk")?);
-    let scale = Float(f64::from(problem.scale()) * Factor::Log2E.value());
-    args.push(named("scale_log2", Argument::new(ArgumentValue::Scalar(Element::F32, Number::Float(scale)))));
+    let scale = Float(f64::from(problem.scale()) * scale_factor(score).value());
+    let scale = Argument::new(ArgumentValue::Scalar(Element::F32, Number::Float(scale)));
+    args.push(named(scale_parameter(score), scale));
+    let documents = problem.documents().then_some(["q_ids", "k_ids"]).into_iter().flatten();
+    let numbers = score.numbers().into_iter().chain(problem.sinks().then_some("sinks")).chain(documents);
+    args.extend(numbers.map(|buffer| named(buffer, Argument::buffer(buffer))));
     Ok(Launch { entry: Some(ENTRY.into()), shared: shared_bytes.into(), args, ..Launch::new(grid, block) })
 }
 
@@ -120,34 +206,9 @@ fn strides(layout: Layout, sizes: &Sizes) -> [(&'static str, Element, String); 3
     [("batch", Element::U64, batch), ("head", Element::U64, head), ("row", Element::U32, row)]
 }
 
-fn contract(problem: &Problem) -> Result<AttentionContract, launch::Fault> {
-    Ok(AttentionContract {
-        q: "q".into(),
-        k: "k".into(),
-        v: "v".into(),
-        o: "o".into(),
-        lse: Some("lse".into()),
-        scale: Some(Scale { arg: "scale_log2".into(), factor: Factor::Log2E }),
-        layout: match problem.layout() {
-            Layout::Bhsd => contract::Layout::Bhsd,
-            Layout::Bshd => contract::Layout::Bshd,
-        },
-        mask: match problem.mask() {
-            MaskKind::None => contract::Mask::None,
-            MaskKind::CausalBottomRight => contract::Mask::CausalBottomRight,
-            MaskKind::CausalTopLeft => contract::Mask::CausalTopLeft,
-            MaskKind::Window { left, right } => contract::Mask::Window(left.into(), right.into()),
-        },
-        lengths: contract::Lengths {
-            q: Expr::parse("sq")?,
-            k: Expr::parse("sk")?,
-            batch: Expr::parse("b")?,
-            heads: Expr::parse("h")?,
-            kv_heads: Some(Expr::parse("hk")?),
-            dim: Expr::parse("d")?,
-            value_dim: value_dim(problem).map(Expr::parse).transpose()?,
-        },
-    })
+/// What the scale is multiplied with before it is passed.
+pub(super) fn scale_factor(score: &dyn Score) -> Factor {
+    if score.is_plain() { Factor::Log2E } else { Factor::Value(Float(1.0)) }
 }
 
 fn expressions(texts: &[&str]) -> Result<Vec<Expr>, launch::Fault> {

@@ -6,8 +6,10 @@
 use std::fmt;
 
 use super::precision::Precision;
+use super::tensors::Forgotten;
 use super::tolerance::{Parity, judge};
 use super::{Oracle, Outputs, plain};
+use crate::scoring::ScoreKind;
 use crate::visibility::Lengths;
 
 /// Keys in the block that a control skips: a key tile of the standard config.
@@ -26,6 +28,14 @@ pub enum Control {
     NarrowerMask,
     /// Weights are rounded to fp8 before they meet V.
     Fp8Weights,
+    /// Scores are not modified: a cap or slopes are forgotten.
+    ForgottenScore,
+    /// What a modification adds to a score is subtracted: a slope has the wrong sign.
+    MirroredScore,
+    /// The sum does not count the sinks.
+    ForgottenSinks,
+    /// Queries see keys of every document.
+    ForgottenDocuments,
     /// Each head's result stands where the next head's should.
     SwappedHeads,
 }
@@ -46,12 +56,16 @@ impl Outcome {
 }
 
 impl Control {
-    pub const ALL: [Control; 6] = [
+    pub const ALL: [Control; 10] = [
         Control::Scale,
         Control::SkippedBlock,
         Control::WiderMask,
         Control::NarrowerMask,
         Control::Fp8Weights,
+        Control::ForgottenScore,
+        Control::MirroredScore,
+        Control::ForgottenSinks,
+        Control::ForgottenDocuments,
         Control::SwappedHeads,
     ];
 }
@@ -69,9 +83,9 @@ pub fn run(oracle: &Oracle, control: Control) -> Outcome {
 /// The wrong result, or why there is none.
 fn inject(oracle: &Oracle, control: Control) -> Result<Outputs, &'static str> {
     let last_seen = last_seen_key(oracle).ok_or("no query sees a key")?;
-    let right = plain::Method::new(oracle.problem, oracle.visibility);
+    let right = plain::Method::new(oracle.problem, oracle.visibility, oracle.scoring);
     let compute = |method| plain::compute(oracle.problem, oracle.inputs, &method);
-    let mask = oracle.visibility;
+    let (mask, scoring) = (oracle.visibility, oracle.scoring);
     match control {
         Control::Scale => Ok(compute(plain::Method { scale: right.scale * 1.01, ..right })),
         Control::Fp8Weights => {
@@ -93,6 +107,16 @@ fn inject(oracle: &Oracle, control: Control) -> Result<Outputs, &'static str> {
             };
             Ok(compute(plain::Method { visibility, ..right }))
         }
+        Control::ForgottenScore | Control::MirroredScore if scoring.is_plain() => Err("scores are not modified"),
+        Control::ForgottenScore => Ok(compute(plain::Method { scoring: &ScoreKind::Plain, ..right })),
+        Control::MirroredScore => {
+            let mirrored = &|scaled: f64, at| 2.0 * scaled - scoring.change(scaled, at);
+            Ok(compute(plain::Method { scoring: mirrored, ..right }))
+        }
+        Control::ForgottenSinks if !oracle.problem.sinks() => Err("heads have no sinks"),
+        Control::ForgottenSinks => Ok(compute(plain::Method { forgotten: Forgotten::Sink, ..right })),
+        Control::ForgottenDocuments if !oracle.problem.documents() => Err("there are no documents"),
+        Control::ForgottenDocuments => Ok(compute(plain::Method { forgotten: Forgotten::Documents, ..right })),
         Control::SwappedHeads if oracle.problem.heads() == 1 => Err("one head has none to be swapped with"),
         Control::SwappedHeads => Ok(swap_heads(oracle)),
     }
@@ -110,7 +134,7 @@ fn sees_everything(oracle: &Oracle) -> bool {
 
 fn swap_heads(oracle: &Oracle) -> Outputs {
     let [heads, queries, columns] =
-        [oracle.problem.heads(), oracle.problem.queries(), oracle.problem.value_dim()].map(|count| count as usize);
+        [oracle.problem.heads(), oracle.problem.o_shape().rows, oracle.problem.value_dim()].map(|count| count as usize);
     let mut wrong = oracle.plain.clone();
     wrong.output.chunks_mut(heads * queries * columns).for_each(|batch| batch.rotate_right(queries * columns));
     wrong.log_sum_exp.chunks_mut(heads * queries).for_each(|batch| batch.rotate_right(queries));
@@ -125,6 +149,10 @@ impl fmt::Display for Control {
             Control::WiderMask => "mask one key too wide",
             Control::NarrowerMask => "mask one key too narrow",
             Control::Fp8Weights => "weights rounded to fp8",
+            Control::ForgottenScore => "scores not modified",
+            Control::MirroredScore => "scores modified with the wrong sign",
+            Control::ForgottenSinks => "sinks not counted",
+            Control::ForgottenDocuments => "documents ignored",
             Control::SwappedHeads => "heads swapped",
         })
     }

@@ -2,26 +2,28 @@
 
 use super::tensors::{Attended, Inputs, Outputs, Row, for_each_query};
 use crate::Problem;
+use crate::scoring::Scoring;
 use crate::visibility::Visibility;
 
-pub fn compute(problem: &Problem, inputs: &Inputs, visibility: &dyn Visibility) -> Outputs {
-    for_each_query(problem, inputs, |row| attend(problem, visibility, row))
+pub fn compute(problem: &Problem, inputs: &Inputs, visibility: &dyn Visibility, scoring: &dyn Scoring) -> Outputs {
+    for_each_query(problem, inputs, |row| attend(problem, visibility, scoring, row))
 }
 
-fn attend(problem: &Problem, visibility: &dyn Visibility, row: Row) -> Attended {
+fn attend(problem: &Problem, visibility: &dyn Visibility, scoring: &dyn Scoring, row: Row) -> Attended {
     let [head_dim, value_dim] = [problem.head_dim(), problem.value_dim()].map(|count| count as usize);
-    let sees = |key: &usize| visibility.sees(row.query_index, *key as u32, problem.lengths());
-    let seen: Vec<usize> = (0..problem.keys() as usize).filter(sees).collect();
+    let seen = row.seen(visibility);
+    let sink = row.sink.map(f64::from);
     if seen.is_empty() {
-        return (vec![0.0; value_dim], f64::NEG_INFINITY);
+        return (vec![0.0; value_dim], sink.unwrap_or(f64::NEG_INFINITY));
     }
 
     let scale = f64::from(problem.scale());
-    let scores: Vec<f64> =
-        seen.iter().map(|key| scale * dot(row.query, &row.keys[key * head_dim..][..head_dim])).collect();
-    let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let product = |key: usize| dot(row.query, &row.keys[key * head_dim..][..head_dim]);
+    let score = |key: &usize| scoring.change(scale * product(*key), row.at(*key));
+    let scores: Vec<f64> = seen.iter().map(score).collect();
+    let max = scores.iter().copied().chain(sink).fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = scores.iter().map(|score| (score - max).exp()).collect();
-    let sum: f64 = weights.iter().sum();
+    let sum: f64 = weights.iter().sum::<f64>() + sink.map_or(0.0, |sink| (sink - max).exp());
 
     let mut output = vec![0.0; value_dim];
     for (key, weight) in seen.iter().zip(&weights) {

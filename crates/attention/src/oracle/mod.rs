@@ -16,6 +16,7 @@ pub use controls::{Control, Outcome};
 pub use tensors::{Inputs, Outputs};
 pub use tolerance::{Bound, Comparison, Parity, Place};
 
+use crate::scoring::Scoring;
 use crate::visibility::Visibility;
 use crate::{Error, Problem};
 
@@ -24,26 +25,28 @@ pub struct Oracle<'a> {
     problem: &'a Problem,
     inputs: &'a Inputs,
     visibility: &'a dyn Visibility,
+    scoring: &'a dyn Scoring,
     exact: Outputs,
     plain: Outputs,
 }
 
 impl<'a> Oracle<'a> {
-    /// With the mask that the problem names.
+    /// With the mask and the score that the problem names.
     pub fn new(problem: &'a Problem, inputs: &'a Inputs) -> Result<Oracle<'a>, Error> {
-        Oracle::with_visibility(problem, inputs, problem.visibility())
+        Oracle::with(problem, inputs, problem.visibility(), problem.scoring())
     }
 
-    /// With a mask of the caller's own, instead of the one that the problem names.
-    pub fn with_visibility(
+    /// With a mask and a score of the caller's own, instead of those that the problem names.
+    pub fn with(
         problem: &'a Problem,
         inputs: &'a Inputs,
         visibility: &'a dyn Visibility,
+        scoring: &'a dyn Scoring,
     ) -> Result<Oracle<'a>, Error> {
         inputs.check(problem)?;
-        let exact = exact::compute(problem, inputs, visibility);
-        let plain = plain::compute(problem, inputs, &plain::Method::new(problem, visibility));
-        Ok(Oracle { problem, inputs, visibility, exact, plain })
+        let exact = exact::compute(problem, inputs, visibility, scoring);
+        let plain = plain::compute(problem, inputs, &plain::Method::new(problem, visibility, scoring));
+        Ok(Oracle { problem, inputs, visibility, scoring, exact, plain })
     }
 
     /// The result by definition, in float64.

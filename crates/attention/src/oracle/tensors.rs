@@ -3,14 +3,22 @@
 use half::{bf16, f16};
 use rayon::prelude::*;
 
-use crate::problem::{DType, Shape};
+use crate::problem::{DType, Located, Shape};
+use crate::scoring::{At, ScoreKind};
+use crate::visibility::{Lengths, Visibility};
 use crate::{Error, Problem};
 
-/// Q, K and V.
+/// Q, K and V, and what else the problem reads.
 pub struct Inputs {
     pub(super) q: Vec<f32>,
     pub(super) k: Vec<f32>,
     pub(super) v: Vec<f32>,
+    /// What the score reads, one for each head.
+    numbers: Vec<f32>,
+    /// A logit for each head, which only the sum counts.
+    pub(super) sinks: Vec<f32>,
+    /// The documents of queries and of keys, as (batch, rows).
+    documents: Option<[Vec<u32>; 2]>,
 }
 
 impl Inputs {
@@ -21,6 +29,9 @@ impl Inputs {
             q: decode("q", q, problem.q_shape())?,
             k: decode("k", k, problem.k_shape())?,
             v: decode("v", v, problem.v_shape())?,
+            numbers: vec![],
+            sinks: vec![],
+            documents: None,
         })
     }
 
@@ -32,14 +43,43 @@ impl Inputs {
             q: round("q", q, problem.q_shape())?,
             k: round("k", k, problem.k_shape())?,
             v: round("v", v, problem.v_shape())?,
+            numbers: vec![],
+            sinks: vec![],
+            documents: None,
         })
+    }
+
+    /// With a number for each head, which the score reads: ALiBi its slopes.
+    pub fn with_numbers(self, numbers: Vec<f32>) -> Inputs {
+        Inputs { numbers, ..self }
+    }
+
+    /// With a logit for each head, which only the sum of the softmax counts.
+    pub fn with_sinks(self, sinks: Vec<f32>) -> Inputs {
+        Inputs { sinks, ..self }
+    }
+
+    /// With the document of each query and of each key, as (batch, rows).
+    pub fn with_documents(self, queries: Vec<u32>, keys: Vec<u32>) -> Inputs {
+        Inputs { documents: Some([queries, keys]), ..self }
     }
 
     /// Whether these are inputs of `problem`, and not of another one.
     pub(super) fn check(&self, problem: &Problem) -> Result<(), Error> {
         check_length(problem, "q", self.q.len(), problem.q_shape().elements())?;
         check_length(problem, "k", self.k.len(), problem.k_shape().elements())?;
-        check_length(problem, "v", self.v.len(), problem.v_shape().elements())
+        check_length(problem, "v", self.v.len(), problem.v_shape().elements())?;
+        let heads = problem.heads() as usize;
+        if problem.score() == ScoreKind::Alibi || !self.numbers.is_empty() {
+            check_length(problem, "slopes", self.numbers.len(), heads)?;
+        }
+        check_length(problem, "sinks", self.sinks.len(), if problem.sinks() { heads } else { 0 })?;
+        if !problem.documents() && self.documents.is_none() {
+            return Ok(());
+        }
+        let [queries, keys] = self.documents.as_ref().map_or([0, 0], |documents| documents.each_ref().map(Vec::len));
+        check_length(problem, "q_ids", queries, rows(problem.q_shape()))?;
+        check_length(problem, "k_ids", keys, rows(problem.k_shape()))
     }
 }
 
@@ -86,10 +126,50 @@ impl Outputs {
 
 /// One query of one head, with the keys and values of that head.
 pub(super) struct Row<'a> {
+    /// How many queries and keys its sequence has.
+    pub of: Lengths,
+    pub head: u32,
+    /// What the score reads for the head.
+    pub number: f32,
+    /// The logit that only the sum counts.
+    pub sink: Option<f32>,
+    /// The query's document, and those of the keys.
+    documents: Option<(u32, &'a [u32])>,
     pub query_index: u32,
     pub query: &'a [f32],
     pub keys: &'a [f32],
     pub values: &'a [f32],
+}
+
+impl Row<'_> {
+    /// The keys that the query sees.
+    pub fn seen(&self, visibility: &dyn Visibility) -> Vec<usize> {
+        let of = self.of;
+        let same = |key: usize| self.documents.is_none_or(|(document, of_keys)| of_keys[key] == document);
+        (0..of.keys as usize).filter(|&key| same(key) && visibility.sees(self.query_index, key as u32, of)).collect()
+    }
+
+    /// Without documents, or without its sink: what a negative control forgets.
+    pub fn forgetting(self, forgotten: Forgotten) -> Self {
+        match forgotten {
+            Forgotten::Nothing => self,
+            Forgotten::Sink => Row { sink: None, ..self },
+            Forgotten::Documents => Row { documents: None, ..self },
+        }
+    }
+
+    /// Whose score it is.
+    pub fn at(&self, key: usize) -> At {
+        At { head: self.head, number: self.number, query: self.query_index, key: key as u32, of: self.of }
+    }
+}
+
+/// What a wrong computation may leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forgotten {
+    Nothing,
+    Sink,
+    Documents,
 }
 
 /// The outcome for one query: its row of O and its log-sum-exp.
@@ -97,24 +177,38 @@ pub(super) type Attended = (Vec<f64>, f64);
 
 /// Computes each query on its own: the result does not depend on how many threads share the work.
 pub(super) fn for_each_query(problem: &Problem, inputs: &Inputs, compute: impl Fn(Row) -> Attended + Sync) -> Outputs {
-    let rows = problem.batch() as usize * problem.heads() as usize * problem.queries() as usize;
+    let rows = problem.o_shape().elements() / problem.value_dim() as usize;
     let attended: Vec<Attended> = (0..rows).into_par_iter().map(|row| compute(row_of(problem, inputs, row))).collect();
     let log_sum_exp = attended.iter().map(|(_, log_sum_exp)| *log_sum_exp).collect();
     Outputs { output: attended.into_iter().flat_map(|(output, _)| output).collect(), log_sum_exp }
 }
 
 fn row_of<'a>(problem: &Problem, inputs: &'a Inputs, row: usize) -> Row<'a> {
-    let [heads, kv_heads, queries, keys] =
-        [problem.heads(), problem.kv_heads(), problem.queries(), problem.keys()].map(|count| count as usize);
-    let [head_dim, value_dim] = [problem.head_dim(), problem.value_dim()].map(|count| count as usize);
-    let (batch, head) = (row / queries / heads, row / queries % heads);
-    let kv = batch * kv_heads + problem.kv_head(head as u32) as usize;
+    let Located { batch, head, query, of, queries_before, keys_before } = problem.locate(row);
+    let [head_dim, value_dim, keys] = [problem.head_dim(), problem.value_dim(), of.keys].map(|count| count as usize);
+    let kv_head = problem.kv_head(head as u32) as usize;
+    let first_key = match problem.packed() {
+        Some(_) => kv_head * problem.k_shape().rows as usize + keys_before,
+        None => (batch * problem.kv_heads() as usize + kv_head) * keys,
+    };
     Row {
-        query_index: (row % queries) as u32,
+        of,
+        head: head as u32,
+        number: inputs.numbers.get(head).copied().unwrap_or_default(),
+        sink: inputs.sinks.get(head).copied(),
+        documents: inputs
+            .documents
+            .as_ref()
+            .map(|[of_queries, of_keys]| (of_queries[queries_before + query], &of_keys[keys_before..][..keys])),
+        query_index: query as u32,
         query: &inputs.q[row * head_dim..][..head_dim],
-        keys: &inputs.k[kv * keys * head_dim..][..keys * head_dim],
-        values: &inputs.v[kv * keys * value_dim..][..keys * value_dim],
+        keys: &inputs.k[first_key * head_dim..][..keys * head_dim],
+        values: &inputs.v[first_key * value_dim..][..keys * value_dim],
     }
+}
+
+fn rows(shape: Shape) -> usize {
+    shape.batch as usize * shape.rows as usize
 }
 
 /// The nearest value of the dtype, ties to even.

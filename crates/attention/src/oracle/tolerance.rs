@@ -13,6 +13,7 @@ use std::fmt;
 use super::precision::Precision;
 use super::{Oracle, Outputs};
 use crate::Problem;
+use crate::problem::Located;
 
 /// What truncating tensor cores and the special-function unit may add to a log-sum-exp, relative to max(1, |LSE|).
 const LOG_SUM_EXP_ROUNDING: f64 = 1.0 / (1 << 19) as f64;
@@ -109,8 +110,8 @@ pub fn judge(oracle: &Oracle, actual: &Outputs) -> Parity {
 }
 
 fn place(problem: &Problem, row: usize, column: Option<u32>) -> Place {
-    let [heads, queries] = [problem.heads(), problem.queries()].map(|count| count as usize);
-    let [batch, head, query] = [row / queries / heads, row / queries % heads, row % queries].map(|index| index as u32);
+    let Located { batch, head, query, .. } = problem.locate(row);
+    let [batch, head, query] = [batch, head, query].map(|index| index as u32);
     Place { batch, head, query, column }
 }
 

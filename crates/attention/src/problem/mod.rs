@@ -2,11 +2,15 @@
 //!
 //! A [`Problem`] is always valid: it comes out of [`ProblemBuilder::build`] or out of its own text (`text.rs`).
 
+mod packed;
 mod text;
+
+pub use packed::{Located, Packed};
 
 use std::ops::RangeInclusive;
 
 use crate::Error;
+use crate::scoring::{ScoreKind, Scoring};
 use crate::visibility::{Lengths, MaskKind, Visibility};
 
 /// The most elements one tensor may have: offsets in bytes stay far inside 64 bits, and in elements inside a `usize`.
@@ -46,10 +50,15 @@ pub struct Problem {
     batch: u32,
     heads: u32,
     kv_heads: u32,
+    /// The longest of packed sequences.
     lengths: Lengths,
+    packed: Option<Packed>,
     dims: Dims,
     dtype: DType,
     mask: MaskKind,
+    score: ScoreKind,
+    sinks: bool,
+    documents: bool,
     scale: f32,
     layout: Layout,
 }
@@ -77,6 +86,7 @@ impl Problem {
         head / (self.heads / self.kv_heads)
     }
 
+    /// Those of every sequence, or the longest ones where they are packed.
     pub fn lengths(&self) -> Lengths {
         self.lengths
     }
@@ -87,6 +97,12 @@ impl Problem {
 
     pub fn keys(&self) -> u32 {
         self.lengths.keys
+    }
+
+    /// Where sequences begin, if they have lengths of their own and lie one behind the other. Q, K, V and O are then (rows,
+    /// heads, columns), and the log-sum-exp is (heads, queries).
+    pub fn packed(&self) -> Option<&Packed> {
+        self.packed.as_ref()
     }
 
     pub fn dims(&self) -> Dims {
@@ -116,7 +132,26 @@ impl Problem {
         &self.mask
     }
 
-    /// What Q·K is multiplied with before the softmax.
+    pub fn score(&self) -> ScoreKind {
+        self.score
+    }
+
+    /// What becomes of a scaled score.
+    pub fn scoring(&self) -> &dyn Scoring {
+        &self.score
+    }
+
+    /// Whether each head has a logit that only the sum of the softmax counts.
+    pub fn sinks(&self) -> bool {
+        self.sinks
+    }
+
+    /// Whether queries and keys have documents, and a query sees only keys of its own.
+    pub fn documents(&self) -> bool {
+        self.documents
+    }
+
+    /// What Q·K is multiplied with before anything else.
     pub fn scale(&self) -> f32 {
         self.scale
     }
@@ -126,23 +161,28 @@ impl Problem {
     }
 
     pub fn q_shape(&self) -> Shape {
-        self.shape(self.heads, self.lengths.queries, self.dims.head)
+        self.shape(self.heads, self.rows().queries, self.dims.head)
     }
 
     pub fn k_shape(&self) -> Shape {
-        self.shape(self.kv_heads, self.lengths.keys, self.dims.head)
+        self.shape(self.kv_heads, self.rows().keys, self.dims.head)
     }
 
     pub fn v_shape(&self) -> Shape {
-        self.shape(self.kv_heads, self.lengths.keys, self.dims.value)
+        self.shape(self.kv_heads, self.rows().keys, self.dims.value)
     }
 
     pub fn o_shape(&self) -> Shape {
-        self.shape(self.heads, self.lengths.queries, self.dims.value)
+        self.shape(self.heads, self.rows().queries, self.dims.value)
+    }
+
+    /// Rows of one head and batch entry, or of all together where they are packed.
+    fn rows(&self) -> Lengths {
+        self.packed.as_ref().map_or(self.lengths, Packed::totals)
     }
 
     fn shape(&self, heads: u32, rows: u32, columns: u32) -> Shape {
-        Shape { batch: self.batch, heads, rows, columns, layout: self.layout }
+        Shape { batch: if self.packed.is_some() { 1 } else { self.batch }, heads, rows, columns, layout: self.layout }
     }
 }
 
@@ -180,10 +220,15 @@ pub struct ProblemBuilder {
     kv_heads: Option<u32>,
     queries: Option<u32>,
     keys: Option<u32>,
+    cumulative_queries: Option<Vec<u32>>,
+    cumulative_keys: Option<Vec<u32>>,
     head_dim: Option<u32>,
     value_dim: Option<u32>,
     dtype: DType,
     mask: MaskKind,
+    score: ScoreKind,
+    sinks: bool,
+    documents: bool,
     scale: Option<f32>,
     layout: Layout,
 }
@@ -216,6 +261,18 @@ impl ProblemBuilder {
         self
     }
 
+    /// Sequences of different lengths, one behind the other: where each begins, and where the last one ends.
+    pub fn cumulative_queries(mut self, places: Vec<u32>) -> Self {
+        self.cumulative_queries = Some(places);
+        self
+    }
+
+    /// Default: as those of the queries.
+    pub fn cumulative_keys(mut self, places: Vec<u32>) -> Self {
+        self.cumulative_keys = Some(places);
+        self
+    }
+
     pub fn head_dim(mut self, head_dim: u32) -> Self {
         self.head_dim = Some(head_dim);
         self
@@ -237,6 +294,23 @@ impl ProblemBuilder {
         self
     }
 
+    pub fn score(mut self, score: ScoreKind) -> Self {
+        self.score = score;
+        self
+    }
+
+    /// Each head has a logit that only the sum of the softmax counts.
+    pub fn sinks(mut self, sinks: bool) -> Self {
+        self.sinks = sinks;
+        self
+    }
+
+    /// Queries and keys have documents, and a query sees only keys of its own that the mask shows, too.
+    pub fn documents(mut self, documents: bool) -> Self {
+        self.documents = documents;
+        self
+    }
+
     /// Default: one over the square root of the head dimension.
     pub fn scale(mut self, scale: f32) -> Self {
         self.scale = Some(scale);
@@ -250,21 +324,43 @@ impl ProblemBuilder {
 
     pub fn build(self) -> Result<Problem, Error> {
         let heads = self.heads.unwrap_or(8);
+        let packed = self.packed()?;
         let queries = self.queries.unwrap_or(512);
+        let even = Lengths { queries, keys: self.keys.unwrap_or(queries) };
         let head_dim = self.head_dim.unwrap_or(64);
         let problem = Problem {
-            batch: self.batch.unwrap_or(2),
+            batch: self.batch.unwrap_or(packed.as_ref().map_or(2, Packed::batch)),
             heads,
             kv_heads: self.kv_heads.unwrap_or(heads),
-            lengths: Lengths { queries, keys: self.keys.unwrap_or(queries) },
+            lengths: packed.as_ref().map_or(even, Packed::longest),
             dims: Dims { head: head_dim, value: self.value_dim.unwrap_or(head_dim) },
             dtype: self.dtype,
             mask: self.mask,
+            score: self.score,
+            sinks: self.sinks,
+            documents: self.documents,
             scale: self.scale.unwrap_or(default_scale(head_dim)),
-            layout: self.layout,
+            layout: if packed.is_some() { Layout::Bshd } else { self.layout },
+            packed,
         };
         check(&problem)?;
         Ok(problem)
+    }
+
+    fn packed(&self) -> Result<Option<Packed>, Error> {
+        let (queries, keys) = match (&self.cumulative_queries, &self.cumulative_keys) {
+            (None, None) => return Ok(None),
+            (Some(queries), keys) => (queries.clone(), keys.as_ref().unwrap_or(queries).clone()),
+            (None, Some(_)) => return Err(Error::Cumulative { argument: "cu_q", found: "is missing".into() }),
+        };
+        let packed = Packed::new(queries, keys)?;
+        match self.batch {
+            Some(batch) if batch != packed.batch() => {
+                let found = format!("has {} sequences, and the batch {batch}", packed.batch());
+                Err(Error::Cumulative { argument: "cu_q", found })
+            }
+            _ => Ok(Some(packed)),
+        }
     }
 }
 
@@ -289,6 +385,11 @@ fn check(problem: &Problem) -> Result<(), Error> {
     }
     if !(scale.is_finite() && scale > 0.0) {
         return Err(Error::Scale { found: scale });
+    }
+    if let ScoreKind::SoftCap { cap } = problem.score
+        && !(cap.is_finite() && cap > 0.0)
+    {
+        return Err(Error::SoftCap { found: cap });
     }
     check_sizes(problem)
 }
@@ -343,6 +444,10 @@ mod tests {
         );
         assert_eq!(refused(problem().scale(-1.0)), "scale -1 is not supported: expected a finite number above 0");
         assert_eq!(refused(problem().scale(f32::NAN)), Error::Scale { found: f32::NAN }.to_string());
+        assert_eq!(
+            refused(problem().score(ScoreKind::SoftCap { cap: 0.0 })),
+            "soft-cap 0 is not supported: expected a finite number above 0"
+        );
         assert!(refused(problem().batch(u32::MAX).heads(u32::MAX)).starts_with("tensor q would hold"));
     }
 

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::packed::lengths;
 use super::{DType, Layout, Problem, ProblemBuilder, default_scale};
 use crate::Error;
+use crate::scoring::ScoreKind;
 use crate::visibility::MaskKind;
 
 impl fmt::Display for DType {
@@ -36,26 +38,50 @@ impl fmt::Display for MaskKind {
     }
 }
 
+impl fmt::Display for ScoreKind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            ScoreKind::Plain => f.write_str("plain"),
+            ScoreKind::SoftCap { cap } => write!(f, "softcap{cap}"),
+            ScoreKind::Alibi => f.write_str("alibi"),
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{} B{} H{}", self.dtype, self.batch, self.heads)?;
         if self.kv_heads != self.heads {
             write!(f, "/{}", self.kv_heads)?;
         }
-        if self.queries() == self.keys() {
-            write!(f, " S{}", self.queries())?;
+        let listed = |places: &[u32]| lengths(places).map(|length| length.to_string()).collect::<Vec<_>>().join(",");
+        let [queries, keys] = match &self.packed {
+            Some(packed) => [packed.queries(), packed.keys()].map(listed),
+            None => [self.queries(), self.keys()].map(|length| length.to_string()),
+        };
+        if queries == keys {
+            write!(f, " S{queries}")?;
         } else {
-            write!(f, " Sq{} Sk{}", self.queries(), self.keys())?;
+            write!(f, " Sq{queries} Sk{keys}")?;
         }
         write!(f, " D{}", self.dims.head)?;
         if self.dims.value != self.dims.head {
             write!(f, "/{}", self.dims.value)?;
         }
         write!(f, " {}", self.mask)?;
+        if self.score != ScoreKind::default() {
+            write!(f, " {}", self.score)?;
+        }
+        if self.sinks {
+            f.write_str(" sinks")?;
+        }
+        if self.documents {
+            f.write_str(" documents")?;
+        }
         if self.scale != default_scale(self.dims.head) {
             write!(f, " scale{}", self.scale)?;
         }
-        if self.layout != Layout::default() {
+        if self.layout != Layout::default() && self.packed.is_none() {
             write!(f, " {}", self.layout)?;
         }
         Ok(())
@@ -93,6 +119,10 @@ fn read(builder: ProblemBuilder, word: &str) -> Read {
         "full" => (builder.mask(MaskKind::None), &["mask"]),
         "causal" => (builder.mask(MaskKind::CausalBottomRight), &["mask"]),
         "causal-top-left" => (builder.mask(MaskKind::CausalTopLeft), &["mask"]),
+        "plain" => (builder.score(ScoreKind::Plain), &["score"]),
+        "alibi" => (builder.score(ScoreKind::Alibi), &["score"]),
+        "sinks" => (builder.sinks(true), &["sinks"]),
+        "documents" => (builder.documents(true), &["documents"]),
         "bhsd" => (builder.layout(Layout::Bhsd), &["layout"]),
         "bshd" => (builder.layout(Layout::Bshd), &["layout"]),
         _ => return read_number(builder, word),
@@ -109,10 +139,19 @@ fn read_number(builder: ProblemBuilder, word: &str) -> Read {
     };
     Some(match letters {
         "B" => (builder.batch(one()?), &["batch"]),
+        "S" | "Sq" | "Sk" if number.contains(',') => {
+            let places = cumulative(number)?;
+            match letters {
+                "S" => (builder.cumulative_queries(places.clone()).cumulative_keys(places), &["queries", "keys"]),
+                "Sq" => (builder.cumulative_queries(places), &["queries"]),
+                _ => (builder.cumulative_keys(places), &["keys"]),
+            }
+        }
         "S" => (builder.queries(one()?).keys(one()?), &["queries", "keys"]),
         "Sq" => (builder.queries(one()?), &["queries"]),
         "Sk" => (builder.keys(one()?), &["keys"]),
         "scale" => (builder.scale(number.parse().ok()?), &["scale"]),
+        "softcap" => (builder.score(ScoreKind::SoftCap { cap: number.parse().ok()? }), &["score"]),
         "window" => {
             let (left, right): (u32, Option<u32>) = pair()?;
             (builder.mask(MaskKind::Window { left, right: right.unwrap_or(0) }), &["mask"])
@@ -129,6 +168,15 @@ fn read_number(builder: ProblemBuilder, word: &str) -> Read {
     })
 }
 
+/// `97,33,5`: lengths of sequences, as the places where they begin and where the last one ends.
+fn cumulative(lengths: &str) -> Option<Vec<u32>> {
+    let mut places = vec![0u32];
+    for length in lengths.split(',') {
+        places.push(places.last()?.checked_add(length.parse().ok()?)?);
+    }
+    Some(places)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,6 +187,10 @@ mod tests {
             "f16 B2 H2 Sq97 Sk161 D64 causal",
             "f16 B2 H2 S128 D64 full",
             "f16 B2 H2 Sq3 Sk9 D64 window64/7",
+            "f16 B2 H2 S128 D64 causal softcap0.5",
+            "f16 B2 H2 S128 D64 full alibi sinks documents scale0.5 bshd",
+            "f16 B3 H2 Sq97,0,5 Sk161,40,0 D64 causal",
+            "bf16 B2 H2 S97,33 D64 full softcap5",
             "bf16 B1 H8/2 Sq1 Sk0 D192/128 causal-top-left scale0.5 bshd",
         ] {
             assert_eq!(line.parse::<Problem>().unwrap().to_string(), line);
@@ -154,9 +206,11 @@ mod tests {
 
     #[test]
     fn other_words_are_refused() {
-        for word in ["f32", "B", "Bx", "B-1", "H8/", "H/2", "Q7", "7", "é7", "S99999999999"] {
+        for word in ["f32", "B", "Bx", "B-1", "H8/", "H/2", "Q7", "7", "é7", "S99999999999", "S1,", "Sq4294967295,1"] {
             assert_eq!(word.parse::<Problem>().unwrap_err(), Error::Word { word: word.into() });
         }
+        let refused = "B3 S1,2".parse::<Problem>().unwrap_err().to_string();
+        assert!(refused.starts_with("cu_q has 2 sequences, and the batch 3: expected"), "{refused}");
         assert_eq!("D68".parse::<Problem>().unwrap_err(), Error::HeadDimension { found: 68 });
         assert_eq!(
             "S128 D64 Sk7".parse::<Problem>().unwrap_err().to_string(),

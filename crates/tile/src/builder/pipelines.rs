@@ -17,6 +17,10 @@ pub(crate) trait Pipeline {
 pub(crate) struct Snapshot(Vec<(String, Vec<bool>)>);
 
 impl Builder {
+    pub fn has_pipelines(&self) -> bool {
+        !self.pipelines.is_empty()
+    }
+
     pub fn watch(&mut self, pipeline: Rc<dyn Pipeline>) {
         self.pipelines.push(pipeline);
     }

@@ -1,7 +1,7 @@
 //! Where an element of a fragment is.
 
 use super::rows::ROWS_OF_GROUP;
-use super::{Pred, U32};
+use super::{F32, Pred, U32};
 use crate::instructions::lane_index;
 use std::ops::Add;
 
@@ -61,6 +61,12 @@ impl Coordinate {
     #[track_caller]
     pub fn lt(self, limit: U32) -> Pred {
         (limit.signed() - self.base.signed()).gt(self.constant.cast_signed())
+    }
+
+    /// How far it is behind `other`, exact up to 2²⁴. Cells of one fragment differ in what is added last.
+    #[track_caller]
+    pub fn minus(self, other: Coordinate) -> F32 {
+        (self.base.signed() - other.base.signed()).to_f32() + (self.constant as f32 - other.constant as f32)
     }
 }
 

@@ -5,7 +5,7 @@
 use super::{Coordinate, Element, Packed, Type, U32, U64, Value};
 use crate::builder::{Reach, with};
 use crate::error::BuildError;
-use crate::instructions::{GlobalPointer, Pointer, cvta_to_global_u64, ld_global, ld_param, st_global};
+use crate::instructions::{GlobalPointer, Pointer, cvta_to_global_u64, ld_global, ld_global_nc, ld_param, st_global};
 use std::marker::PhantomData;
 use std::panic::Location;
 
@@ -69,6 +69,12 @@ impl<T: Type> Slice<T> {
         ld_global(self.at(index))
     }
 
+    /// Of memory that nobody writes while the kernel runs: an equal one in reach is used again.
+    #[track_caller]
+    pub fn fetch(&self, index: U32) -> Value<T> {
+        ld_global_nc(self.at(index))
+    }
+
     #[track_caller]
     pub fn store(&self, index: U32, value: Value<T>) {
         st_global(self.at(index), value);
@@ -100,6 +106,18 @@ impl<E: Element> Tensor<E> {
         }
     }
 
+    /// One without batch entries: parameters `name`, `name_head_stride` and `name_row_stride`.
+    #[track_caller]
+    pub fn unbatched(name: &str) -> Tensor<E> {
+        Tensor {
+            base: pointer(name, TENSOR_ALIGN),
+            batch_stride: 0.into(),
+            head_stride: parameter(&format!("{name}_head_stride")),
+            row_stride: parameter(&format!("{name}_row_stride")),
+            of: PhantomData,
+        }
+    }
+
     /// The `rows` × `columns` matrix of one batch entry and head.
     #[track_caller]
     pub fn matrix(&self, batch: U32, head: U32, rows: U32, columns: u32) -> Matrix<E> {
@@ -120,6 +138,12 @@ pub struct Matrix<E> {
 }
 
 impl<E: Element> Matrix<E> {
+    /// As many rows, from another first one on.
+    #[track_caller]
+    pub fn from_row(&self, first: U32) -> Matrix<E> {
+        Matrix { base: self.base + first.widening_mul(self.row_bytes), ..*self }
+    }
+
     #[track_caller]
     pub fn at(&self, row: U32, column: U32) -> GlobalPointer {
         let first_row = self.base + (column * E::BYTES).to_u64();

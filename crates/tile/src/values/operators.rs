@@ -1,11 +1,11 @@
 //! Operators and methods of values, spelled as Rust spells them. Constants are folded, with or without a kernel.
 
 use super::number::{Number, Operation, Order};
-use super::{Element, F32, I32, Packed, Pred, Repr, U32, U64, Value};
-use crate::builder::{define, define_pure};
+use super::{I32, Pred, Repr, U32, U64, Value};
+use crate::builder::define_pure;
 use crate::error::BuildError;
 use ptx::{Immediate, Operand};
-use std::ops::{Add, BitAnd, BitXor, Div, Mul, Neg, Not, Rem, Sub};
+use std::ops::{Add, BitAnd, BitXor, Div, Mul, Not, Rem, Sub};
 use std::panic::Location;
 
 #[track_caller]
@@ -142,43 +142,6 @@ impl Not for Pred {
             Some(known) => (!known).into(),
             None => define_pure("not.pred", vec![self.operand()]),
         }
-    }
-}
-
-impl Neg for F32 {
-    type Output = F32;
-    #[track_caller]
-    fn neg(self) -> F32 {
-        define("neg.f32", vec![self.operand()])
-    }
-}
-
-impl F32 {
-    /// `self * factor + addend`, rounded once.
-    #[track_caller]
-    pub fn mul_add(self, factor: impl Into<F32>, addend: impl Into<F32>) -> F32 {
-        define("fma.rn.f32", vec![self.operand(), factor.into().operand(), addend.into().operand()])
-    }
-
-    #[track_caller]
-    pub fn exp2(self) -> F32 {
-        define("ex2.approx.ftz.f32", vec![self.operand()])
-    }
-
-    #[track_caller]
-    pub fn log2(self) -> F32 {
-        define("lg2.approx.ftz.f32", vec![self.operand()])
-    }
-
-    #[track_caller]
-    pub fn recip(self) -> F32 {
-        define("rcp.approx.ftz.f32", vec![self.operand()])
-    }
-
-    /// Two numbers rounded into one register, `self` in the low half.
-    #[track_caller]
-    pub fn pack<E: Element>(self, high: F32) -> Value<Packed<E>> {
-        define(&format!("cvt.rn.{}x2.f32", E::NAME), vec![high.operand(), self.operand()])
     }
 }
 

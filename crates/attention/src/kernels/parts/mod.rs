@@ -7,5 +7,8 @@ pub mod masks;
 pub mod merge;
 pub mod online_softmax;
 pub mod query;
+pub mod scores;
+pub mod sequences;
+pub mod sink;
 
 pub use lengths::Lengths;

@@ -5,11 +5,13 @@
 
 mod causal;
 mod causal_top_left;
+mod documents;
 mod full;
 mod window;
 
 pub use causal::Causal;
 pub use causal_top_left::CausalTopLeft;
+pub use documents::Documents;
 pub use full::Full;
 pub use window::Window;
 

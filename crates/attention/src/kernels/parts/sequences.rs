@@ -1,0 +1,117 @@
+//! Where the rows of a batch entry are: every sequence as long as the others, or packed one behind the other.
+
+use super::Lengths;
+use tile::prelude::*;
+
+/// Of all batch entries, as the launch passes them.
+pub enum Sequences {
+    Even(Lengths),
+    /// Where each sequence begins, and where the last one ends.
+    Packed {
+        queries: Slice<u32>,
+        keys: Slice<u32>,
+    },
+}
+
+impl Sequences {
+    /// Parameters `queries` and `keys`, or `cu_q` and `cu_k` (batch + 1).
+    #[track_caller]
+    pub fn parameter(packed: bool) -> Sequences {
+        if !packed {
+            return Sequences::Even(Lengths::parameter());
+        }
+        Sequences::Packed { queries: Slice::parameter("cu_q"), keys: Slice::parameter("cu_k") }
+    }
+
+    #[track_caller]
+    pub fn entry(&self, batch: U32) -> Sequence {
+        match self {
+            Sequences::Even(of) => Sequence { of: *of, place: Place::Batch(batch) },
+            Sequences::Packed { queries, keys } => {
+                let of = |places: &Slice<u32>, index| places.fetch(index).reaching(Reach::Block);
+                let [first_query, first_key] = [queries, keys].map(|places| of(places, batch));
+                let [end_query, end_key] = [queries, keys].map(|places| of(places, batch + 1));
+                let of = Lengths { queries: end_query - first_query, keys: end_key - first_key };
+                Sequence { of, place: Place::Rows { first_query, first_key } }
+            }
+        }
+    }
+}
+
+/// One batch entry.
+pub struct Sequence {
+    pub of: Lengths,
+    place: Place,
+}
+
+enum Place {
+    Batch(U32),
+    Rows { first_query: U32, first_key: U32 },
+}
+
+impl Sequence {
+    /// A grid has blocks for the longest sequence: those whose first query does not exist have nothing to do.
+    #[track_caller]
+    pub fn leave_beyond(&self, first_query: U32) {
+        if let Place::Rows { .. } = self.place {
+            leave_when(first_query.ge(self.of.queries));
+        }
+    }
+
+    /// The rows of its queries in Q or O.
+    #[track_caller]
+    pub fn queries<E: Element>(&self, of: &Tensor<E>, head: U32, columns: u32) -> Matrix<E> {
+        match self.place {
+            Place::Batch(batch) => of.matrix(batch, head, self.of.queries, columns),
+            Place::Rows { first_query, .. } => {
+                of.matrix(0.into(), head, self.of.queries, columns).from_row(first_query)
+            }
+        }
+    }
+
+    /// The rows of its keys in K or V.
+    #[track_caller]
+    pub fn keys<E: Element>(&self, of: &Tensor<E>, head: U32, columns: u32) -> Matrix<E> {
+        match self.place {
+            Place::Batch(batch) => of.matrix(batch, head, self.of.keys, columns),
+            Place::Rows { first_key, .. } => of.matrix(0.into(), head, self.of.keys, columns).from_row(first_key),
+        }
+    }
+
+    /// What an array of one number for each query of each sequence has for its own, and the same for keys.
+    #[track_caller]
+    pub fn numbers(&self, of_queries: Slice<u32>, of_keys: Slice<u32>) -> [Slice<u32>; 2] {
+        let [queries, keys] = match self.place {
+            Place::Batch(batch) => [self.of.queries, self.of.keys].map(|length| batch.widening_mul(length)),
+            Place::Rows { first_query, first_key } => [first_query, first_key].map(U32::to_u64),
+        };
+        [of_queries.skip(queries), of_keys.skip(keys)]
+    }
+}
+
+/// `lse[batch, head, query]`, or `lse[head, query]` of packed sequences; queries contiguous.
+pub struct LogSumExp {
+    base: Slice<f32>,
+    /// In elements.
+    batch_stride: U64,
+    head_stride: U64,
+}
+
+impl LogSumExp {
+    #[track_caller]
+    pub fn parameter(packed: bool) -> LogSumExp {
+        let base = Slice::parameter("lse");
+        let batch_stride = if packed { 0.into() } else { parameter("lse_batch_stride") };
+        LogSumExp { base, batch_stride, head_stride: parameter("lse_head_stride") }
+    }
+
+    #[track_caller]
+    pub fn row(&self, sequence: &Sequence, head: U32) -> Slice<f32> {
+        match sequence.place {
+            Place::Batch(batch) => {
+                self.base.skip(batch.to_u64() * self.batch_stride + head.to_u64() * self.head_stride)
+            }
+            Place::Rows { first_query, .. } => self.base.skip(head.to_u64() * self.head_stride + first_query.to_u64()),
+        }
+    }
+}
