@@ -6,9 +6,10 @@
 use std::error::Error;
 use std::ops::Range;
 use veriflash::attention::configs::Config;
+use veriflash::attention::kernels::kernel_with;
 use veriflash::attention::kernels::parts::Lengths;
 use veriflash::attention::kernels::parts::masks::{Mask, OnHost};
-use veriflash::attention::kernels::{build_with_mask, kernel};
+use veriflash::attention::kernels::parts::scores::Plain;
 use veriflash::attention::oracle::{Inputs, Oracle, Outputs};
 use veriflash::attention::problem::Problem;
 use veriflash::emulator::{Sanitized, sanitize};
@@ -45,11 +46,9 @@ impl Mask for Documents {
     }
 }
 
-/// The kernel with its recipe: that of the problem, with the module of the mask.
+/// The kernel with its recipe.
 fn masked(problem: &Problem, config: &Config, mask: &Documents) -> Result<Kernel, Box<dyn Error>> {
-    let built = build_with_mask(problem, config, mask)?;
-    let recipe = kernel(problem, config)?.recipe;
-    Ok(Kernel::generated("documents", &built.module, recipe)?)
+    Ok(kernel_with(problem, config, mask, &Plain)?)
 }
 
 /// Whether O and the log-sum-exp that a run left are right by definition.
@@ -60,7 +59,7 @@ fn is_right(problem: &Problem, mask: &Documents, memory: &Memory) -> Result<bool
     let lse: Vec<f32> = bytes("lse").as_chunks().0.iter().map(|float| f32::from_le_bytes(*float)).collect();
     let inputs = Inputs::from_bits(problem, &halves("q"), &halves("k"), &halves("v"))?;
     let visibility = OnHost(mask);
-    let oracle = Oracle::with_visibility(problem, &inputs, &visibility)?;
+    let oracle = Oracle::with(problem, &inputs, &visibility, problem.scoring())?;
     Ok(oracle.judge(&Outputs::from_bits(problem, &halves("o"), &lse)?)?.passes())
 }
 
