@@ -19,8 +19,8 @@ pub struct BuiltIn {
     #[arg(long, value_name = "PROBLEM")]
     pub problem: Option<Problem>,
 
-    /// How to compute it: the number of a configuration. Config 6 takes heads of any width, the others those up to 128
-    /// columns and what else fits into shared memory. Unless given, the planner chooses for `--arch`
+    /// How to compute it: the number of a configuration. Config 6 takes heads of any width, the others what has room in
+    /// shared memory and registers; a refusal names those that have. Unless given, the planner chooses for `--arch`
     #[arg(long)]
     pub config: Option<u32>,
 
