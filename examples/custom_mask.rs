@@ -72,7 +72,7 @@ fn check(problem: &Problem, config: &Config, mask: &Documents) -> Result<(Saniti
 fn main() -> Result<(), Box<dyn Error>> {
     let problem: Problem = "B1 H2 S150 D64".parse()?;
     let config = Config::by_id(9).ok_or("config 9 exists")?;
-    let (sanitized, right) = check(&problem, config, &Documents { length: 40, window: 16 })?;
+    let (sanitized, right) = check(&problem, &config, &Documents { length: 40, window: 16 })?;
     sanitized.findings.iter().for_each(|finding| println!("{}: {}", finding.check, finding.message));
     println!("{} findings; the result is {}", sanitized.findings.len(), if right { "right" } else { "wrong" });
     Ok(())

@@ -45,11 +45,11 @@ impl BuiltIn {
     pub fn kernel_of(&self, other: Option<Problem>) -> anyhow::Result<Kernel> {
         let standard = || Problem::builder().build();
         let problem = other.or_else(|| self.problem.clone()).map_or_else(standard, Ok)?;
-        Ok(attention::kernels::kernel(&problem, self.config_for(&problem)?)?)
+        Ok(attention::kernels::kernel(&problem, &self.config_for(&problem)?)?)
     }
 
     /// The configuration that was asked for, or the planner's.
-    fn config_for(&self, problem: &Problem) -> anyhow::Result<&'static Config> {
+    fn config_for(&self, problem: &Problem) -> anyhow::Result<Config> {
         let Some(id) = self.config else { return Ok(planner::plan(problem, &self.arch)?) };
         let known = || CONFIGS.iter().map(|config| config.id.to_string()).collect::<Vec<_>>().join(", ");
         Config::by_id(id).with_context(|| format!("there is no config {id}: expected one of {}", known()))

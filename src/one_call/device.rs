@@ -90,8 +90,8 @@ pub fn attention_into(
     arguments::placement(&problem, inputs, &o, &lse, context.ordinal())?;
     context.device().at_least(OLDEST)?;
     let config = options.config_for(&problem, &gpu(context.device()))?;
-    attention::kernels::check(&problem, config)?;
-    let kernel = kernels::loaded(context, &problem, config)?;
+    attention::kernels::check(&problem, &config)?;
+    let kernel = kernels::loaded(context, &problem, &config)?;
     let grid = [problem.queries().div_ceil(config.rows), problem.heads(), problem.batch()];
     Ok(kernel.launch(stream, grid, &parameters::block(&problem, inputs, &o, &lse))?)
 }

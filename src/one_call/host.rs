@@ -69,7 +69,7 @@ fn copy_in<N: Number>(stream: &Stream, tensor: &HostTensor<N>) -> Result<DeviceB
 /// The kernel that an H200 would run, with all checks of the emulator.
 fn on_emulator<N: Number>(problem: &Problem, inputs: [&HostTensor<N>; 3], options: &Options) -> Result<Bits, Error> {
     let said = |error: &dyn std::fmt::Display| Error::Emulator(error.to_string());
-    let kernel = ::attention::kernels::kernel(problem, options.config_for(problem, &Gpu::H200)?)?;
+    let kernel = ::attention::kernels::kernel(problem, &options.config_for(problem, &Gpu::H200)?)?;
     let mut loaded = Emulator.load(&kernel).map_err(|error| said(&error))?;
     let mut memory = Memory::new(loaded.resolved(), 0).map_err(|error| said(&error))?;
     for (buffer, tensor) in memory.buffers.iter_mut().zip(inputs) {

@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     context: u64,
-    config: u32,
+    config: Config,
     columns: [u32; 2],
     dtype: DType,
     mask: MaskKind,
@@ -30,7 +30,7 @@ pub fn cache_counts() -> Counts {
 pub fn loaded(context: &Arc<Context>, problem: &Problem, config: &Config) -> Result<Arc<Prepared>, Error> {
     let key = Key {
         context: context.id(),
-        config: config.id,
+        config: *config,
         columns: [problem.head_dim(), problem.value_dim()],
         dtype: problem.dtype(),
         mask: problem.mask(),

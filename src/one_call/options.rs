@@ -69,7 +69,7 @@ impl<'a> Options<'a> {
         self
     }
 
-    pub(super) fn config_for(&self, problem: &Problem, gpu: &Gpu) -> Result<&'static Config, Error> {
+    pub(super) fn config_for(&self, problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
         match self.config {
             Some(id) => Config::by_id(id).ok_or(Error::Config { id }),
             None => Ok(planner::plan(problem, gpu)?),

@@ -3,7 +3,7 @@
 use crate::problem::{Dims, HEAD_DIMS};
 
 /// How a kernel cuts its work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
     pub id: u32,
     /// Queries of a block, and keys of one tile.
@@ -56,8 +56,8 @@ const PROCESSOR_REGISTERS: u32 = 65536;
 const OTHER_REGISTERS: u32 = 50;
 
 impl Config {
-    pub fn by_id(id: u32) -> Option<&'static Config> {
-        CONFIGS.iter().find(|config| config.id == id)
+    pub fn by_id(id: u32) -> Option<Config> {
+        CONFIGS.into_iter().find(|config| config.id == id)
     }
 
     pub const fn threads(&self) -> u32 {

@@ -81,7 +81,7 @@ const ROWS: [Row; 4] = [
 ];
 
 /// The configuration for a problem on a GPU.
-pub fn plan(problem: &Problem, gpu: &Gpu) -> Result<&'static Config, Error> {
+pub fn plan(problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
     let refused = || Error::Unplanned { problem: problem.to_string(), gpu: gpu.to_string() };
     let suits = |row: &Row| Config::by_id(row.config).filter(|config| row.holds(config, problem, gpu));
     let planned = ROWS.iter().find_map(suits).filter(|_| gpu.capability >= OLDEST);

@@ -168,7 +168,7 @@ fn heads_of_any_width_have_a_configuration() {
     }
     let loads = |head_dim: u32| {
         let problem = Problem::builder().head_dim(head_dim).build().unwrap();
-        let text = kernels::kernel(&problem, Config::by_id(6).unwrap()).unwrap().parsed.source.text;
+        let text = kernels::kernel(&problem, &Config::by_id(6).unwrap()).unwrap().parsed.source.text;
         let (before, after) = text.split_once("$loop").unwrap();
         [before, after].map(|part| part.matches("ldmatrix").count())
     };

@@ -36,7 +36,7 @@ fn edited(text: &str, from: &str, to: &str) -> String {
 fn values_may_have_columns_of_their_own() {
     let problem: attention::Problem = "bf16 B1 H2/1 Sq33 Sk40 D192/128 causal".parse().unwrap();
     let config = attention::configs::Config::by_id(6).unwrap();
-    let text = attention::kernels::kernel(&problem, config).unwrap().parsed.source.text;
+    let text = attention::kernels::kernel(&problem, &config).unwrap().parsed.source.text;
     assert_eq!(case(&text).problem, problem);
     let pack = pack_of(&text);
     assert_eq!(pack.tally().to_string(), "3 passed, 0 failed, 5 not run", "{}", pack.table());
