@@ -16,13 +16,14 @@
 //! # Ok::<(), veriflash::Error>(())
 //! ```
 //!
-//! The crates behind it and behind the command line, for programs that want them:
+//! The crates behind it and behind the command line, for programs that want them (`lab` comes with the feature `cli`, which is on
+//! unless `default-features = false` asks for attention alone):
 //!
 //! ```
 //! use veriflash::attention::{Problem, configs::Config, kernels};
 //!
 //! let problem: Problem = "f16 B1 H2 Sq5 Sk70 D64 causal".parse()?;
-//! let kernel = kernels::kernel(&problem, Config::by_id(1).expect("config 1 exists"))?;
+//! let kernel = kernels::kernel(&problem, &Config::by_id(1).expect("config 1 exists"))?;
 //! let sanitized = veriflash::emulator::sanitize(&kernel, &[0], 0, &Default::default())?;
 //! assert!(sanitized.findings.is_empty());
 //! assert!(veriflash::lab::Case::new(kernel)?.judge(&sanitized.runs[0].2)?.passes());
@@ -30,10 +31,15 @@
 //! ```
 
 pub use ::attention;
-pub use {cuda, emulator, half, lab, launch, ptx, tile};
+pub use {cuda, emulator, half, launch, ptx, tile};
 
+#[cfg(feature = "cli")]
+pub use lab;
+
+#[cfg(feature = "cli")]
 pub mod filetests;
 mod one_call;
+#[cfg(feature = "cli")]
 pub mod support;
 
 pub use one_call::{
