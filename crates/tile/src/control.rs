@@ -34,13 +34,16 @@ impl Trips for Range<U32> {
         let (reach, before) = with(|b| (b.reach_of(&operands), b.snapshot()));
         rehearse(reach, at, body);
         with(|b| b.meet(&before, "loop body", at));
-        let mut trip = Var::new("trip", self.start);
         let (top, end) = with(|b| (b.label("loop"), b.label("loop_end")));
+        // The trip belongs to the loop: behind it, the register has gone one too far.
+        with(|b| b.scopes.open(ScopeKind::Loop, reach, at));
+        let mut trip = Var::new("trip", self.start);
         branch(self.start.lt(self.end), false, end, at);
         place(top);
-        scope(ScopeKind::Loop, reach, at, || body(trip.raw().reaching(reach)));
+        body(trip.raw().reaching(reach));
         trip += 1;
         branch(trip.raw().lt(self.end), true, top, at);
+        with(|b| b.scopes.close());
         place(end);
         with(|b| b.meet(&before, "loop body", at));
         // What is needed behind the loop is computed again: shared, it would hold a register all the way through.
@@ -87,8 +90,12 @@ pub fn leave_when(condition: Pred) {
             BuildError::new("a block leaves as a whole, and first of all", at).help(help).raise()
         }
     });
-    if let Some(guard) = guard(condition, true) {
-        with(|b| b.push_guarded(guard, "ret", vec![], at));
+    match guard(condition, true) {
+        Some(guard) => with(|b| b.push_guarded(guard, "ret", vec![], at)),
+        None if condition.known() == Some(true) => {
+            BuildError::new("every block leaves here: the condition is known to hold", at).raise()
+        }
+        None => {}
     }
 }
 
@@ -97,8 +104,10 @@ pub fn leave_when(condition: Pred) {
 pub fn predicated(condition: Pred, body: impl FnOnce()) {
     let at = Location::caller();
     let Some(guard) = guard(condition, true) else { return when(condition, body) };
-    let first = with(|b| b.lines.len());
+    condition.operand(); // It must be in reach.
+    let (first, before) = with(|b| (b.lines.len(), b.snapshot()));
     scope(ScopeKind::Branch, Reach::Lane, at, body);
+    with(|b| b.meet(&before, "predicated block", at));
     with(|b| {
         for line in &mut b.lines[first..] {
             match line {

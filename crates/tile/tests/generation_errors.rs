@@ -7,10 +7,15 @@ use tile::prelude::*;
 
 const OPTIONS: Options = Options { target: ptx::Target::SM_80, threads: 128, blocks_per_processor: None };
 
+/// Every error is at a line of this file, or of what it calls: never inside of the language.
+#[track_caller]
 fn error(body: impl FnOnce()) -> BuildError {
-    tile::build("wrong", OPTIONS, body).expect_err("an error")
+    let error = tile::build("wrong", OPTIONS, body).expect_err("an error");
+    assert!(error.at.file().contains("/tests/"), "{error}");
+    error
 }
 
+#[track_caller]
 fn wrong(body: impl FnOnce()) -> String {
     error(body).message
 }
@@ -284,4 +289,79 @@ fn a_block_leaves_as_a_whole_and_first_of_all() {
     let options = Options { threads: 32, ..OPTIONS };
     let built = tile::build("right", options, || leave_when(block_index(0).ge(parameter::<u32>("n")))).unwrap();
     assert!(ptx::print(&built.module).contains(" ret;"));
+}
+
+/// Behind the loop its register has gone one too far.
+#[test]
+fn trip_used_after_the_loop() {
+    let message = wrong(|| {
+        let x = Slice::<f32>::parameter("x");
+        let mut last = U32::from(0);
+        for_each(U32::from(0)..parameter::<u32>("count"), |trip| last = trip);
+        x.store(last, 1.0.into());
+    });
+    assert_eq!(message, "this value was made inside a loop and is used after it");
+}
+
+#[test]
+fn predicate_made_in_a_branch() {
+    let message = wrong(|| {
+        let x = Slice::<f32>::parameter("x");
+        let mut small = Pred::from(true);
+        when(thread_index().lt(64), || small = x.load(thread_index()).lt(3.0));
+        predicated(small, || x.store(0.into(), 1.0.into()));
+    });
+    assert_eq!(message, "this value was made inside a branch and is used after it");
+}
+
+/// Lanes that skip it have a group less: no count of younger groups is right for all.
+#[test]
+fn copy_started_by_some_lanes() {
+    let message = wrong(|| {
+        let ring = ring("keys", 2);
+        predicated(thread_index().lt(64), || ring.start(0));
+    });
+    assert_eq!(message, "the predicated block does not leave a pipeline as it found it");
+}
+
+#[test]
+fn products_of_eight_columns() {
+    let message = wrong(|| {
+        let (queries, keys) = (SharedTile::<F16>::new("queries", 16, 64), SharedTile::<F16>::new("keys", 24, 64));
+        let mut scores = Accumulator::new("scores", 16, 24);
+        mma(&mut scores, queries.view(), keys.transposed());
+    });
+    assert_eq!(message, "the right side of a product is 64×24: expected both in sixteens");
+}
+
+#[test]
+fn rows_that_the_tile_does_not_have() {
+    let rows = |first: u32| wrong(|| drop(SharedTile::<F16>::new("tile", 64, 64).rows(first, 16).load()));
+    assert_eq!(rows(56), "rows 56 to 72 of a tile of 64");
+    assert_eq!(rows(4), "rows 4 to 20 of a tile of 64");
+}
+
+#[test]
+fn every_block_leaves() {
+    assert_eq!(wrong(|| leave_when(true.into())), "every block leaves here: the condition is known to hold");
+}
+
+#[test]
+fn threads_that_are_no_whole_warps() {
+    for threads in [0, 48, 2048] {
+        let options = Options { target: ptx::Target::SM_80, threads, blocks_per_processor: None };
+        let error = tile::build("kernel", options, || {}).unwrap_err();
+        assert_eq!(error.message, format!("a block of {threads} threads: expected whole warps, up to 1024"));
+    }
+}
+
+/// The form table knows neither the type of this operand nor the name.
+#[test]
+fn what_the_form_table_does_not_know() {
+    let message = wrong(|| {
+        Slice::<u64>::parameter("x").store(0.into(), thread_index().to_u64().shuffle_xor(1));
+    });
+    assert!(message.starts_with("the kernel is not sound\n") && message.contains("shfl.sync.bfly.b32"), "{message}");
+    let message = wrong(|| Slice::<f32>::parameter("x").store(0.into(), Var::new("row max", 0.0).get()));
+    assert!(message.starts_with("the kernel is not sound\n"), "{message}");
 }

@@ -91,9 +91,13 @@ impl Body {
     }
 }
 
-/// The path from the workspace on, so that the text is the same wherever and as whatever dependency it was built.
+/// The path from the workspace on, or from the package on if it came from a registry, so that the text is the same wherever
+/// it was built.
 fn relative(file: &str) -> String {
     let file = file.replace('\\', "/");
+    if let Some((_, package)) = file.split_once("/registry/src/") {
+        return package.split_once('/').map_or(package, |(_, inside)| inside).into();
+    }
     match file.rfind("/crates/") {
         Some(at) => file[at + 1..].into(),
         None => file,
@@ -208,6 +212,8 @@ mod tests {
         }
         assert_eq!(relative(r"C:\veriflash\crates\attention\src\kernels\ampere.rs"), expected);
         assert_eq!(relative("src/main.rs"), "src/main.rs");
+        let fetched = "/home/someone/.cargo/registry/src/index.crates.io-1949cf8c/attention-0.1.0/src/planner.rs";
+        assert_eq!(relative(fetched), "attention-0.1.0/src/planner.rs");
     }
 
     #[test]

@@ -131,6 +131,10 @@ pub fn mma_add<E: Element>(sum: &mut Accumulator, left: impl Left<E>, right: imp
 #[track_caller]
 fn check_shapes(sum: &Accumulator, [rows, left_depth]: [u32; 2], [right_depth, columns]: [u32; 2]) {
     let at = here();
+    if !columns.is_multiple_of(16) || !right_depth.is_multiple_of(16) {
+        let message = format!("the right side of a product is {right_depth}×{columns}: expected both in sixteens");
+        BuildError::new(message, at).raise()
+    }
     if left_depth != right_depth || [sum.rows(), sum.columns()] != [rows, columns] {
         let sums = format!("{}×{}", sum.rows(), sum.columns());
         let message = format!("shapes do not fit: {sums} = {rows}×{left_depth} · {right_depth}×{columns}");

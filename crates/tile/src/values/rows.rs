@@ -4,7 +4,6 @@ use super::{Cell, F32, Var};
 use crate::builder::here;
 use crate::error::BuildError;
 use std::ops::{Add, Mul, Neg};
-use std::panic::Location;
 
 /// One thread holds two of every 16 rows: `lane / 4` and eight further.
 pub(super) const ROWS_OF_GROUP: usize = 2;
@@ -24,7 +23,7 @@ pub(super) fn row_groups(name: &str, rows: u32) -> usize {
 #[track_caller]
 fn must_be(right: bool, otherwise: &str) {
     if !right {
-        BuildError::new(format!("rows do not fit: {otherwise}"), Location::caller()).raise()
+        BuildError::new(format!("rows do not fit: {otherwise}"), here()).raise()
     }
 }
 

@@ -92,8 +92,14 @@ impl<E: Element> SharedTile<E> {
     /// `count` rows from `first`, a multiple of eight.
     #[track_caller]
     pub fn rows(&self, first: impl Into<U32>, count: u32) -> View<'_, E> {
-        let view = self.view();
-        View { origin: view.origin + first.into() * PANEL_ROW_BYTES, rows: count, ..view }
+        let (at, first, view) = (here(), first.into(), self.view());
+        if let Some(first) = first.known()
+            && (!first.is_multiple_of(8) || first.saturating_add(count) > self.rows)
+        {
+            let message = format!("rows {first} to {} of a tile of {}", first.saturating_add(count), self.rows);
+            BuildError::new(message, at).help("expected rows of the tile, from a multiple of eight on").raise()
+        }
+        View { origin: view.origin + first * PANEL_ROW_BYTES, rows: count, ..view }
     }
 
     pub fn transposed(&self) -> Transposed<'_, E> {
