@@ -471,7 +471,7 @@ fn a_problem_may_come_in_flags() {
         ),
         (&["--head-dim", "264"], "head dimension 264 is not supported: expected a multiple of 8 from 16 to 256"),
         (&["--value-dim", "12"], "head dimension 12 is not supported: expected a multiple of 8 from 16 to 256"),
-        (&["--config", "3"], "there is no config 3: expected one of 1, 2, 4, 5, 6"),
+        (&["--config", "10"], "there is no config 10: expected one of 1, 2, 3, 4, 5, 6"),
         (&["--arch", "sm_75"], "expected one of sm_80, sm_86, sm_89, sm_90"),
     ] {
         let output = veriflash(&[&["ptx"], wrong].concat());

@@ -10,28 +10,38 @@ pub struct Config {
     pub rows: u32,
     pub keys: u32,
     pub warps: u32,
+    /// Of these, the last ones that only copy; none: every warp copies and computes.
+    pub copy_warps: u32,
     /// Queries of one warp.
     pub warp_rows: u32,
     /// Tiles of keys, and of values, in shared memory.
     pub stages: u32,
+    /// Whether warps hand over where the values were. It takes a barrier more, and no memory.
+    pub merges_in_values: bool,
 }
 
 /// Ids up to this are those of an earlier project; the others are tuned.
 pub const HISTORIC: u32 = 5;
 
+/// What most rows have in common.
+const TENSOR: Config =
+    Config { id: 0, rows: 0, keys: 0, warps: 4, copy_warps: 0, warp_rows: 16, stages: 2, merges_in_values: false };
+
 #[rustfmt::skip] // One row per line.
-pub const CONFIGS: [Config; 8] = [
-    Config { id: 1, rows: 32, keys: 64, warps: 4, warp_rows: 16, stages: 2 },
-    Config { id: 2, rows: 32, keys: 32, warps: 4, warp_rows: 16, stages: 2 },
-    Config { id: 4, rows: 32, keys: 64, warps: 4, warp_rows: 16, stages: 1 },
-    Config { id: 5, rows: 16, keys: 64, warps: 4, warp_rows: 16, stages: 2 },
+pub const CONFIGS: [Config; 9] = [
+    Config { id: 1, rows: 32, keys: 64, ..TENSOR },
+    Config { id: 2, rows: 32, keys: 32, ..TENSOR },
+    // Three row groups of two warps compute, and two warps copy.
+    Config { id: 3, rows: 48, keys: 64, warps: 8, copy_warps: 2, merges_in_values: true, ..TENSOR },
+    Config { id: 4, rows: 32, keys: 64, stages: 1, ..TENSOR },
+    Config { id: 5, rows: 16, keys: 64, ..TENSOR },
     // For heads of any width: warps share no queries, so that none hands a wide output over.
-    Config { id: 6, rows: 64, keys: 32, warps: 4, warp_rows: 16, stages: 2 },
-    Config { id: 7, rows: 64, keys: 64, warps: 4, warp_rows: 16, stages: 2 },
+    Config { id: 6, rows: 64, keys: 32, ..TENSOR },
+    Config { id: 7, rows: 64, keys: 64, ..TENSOR },
     // For many queries: warps of 32 read keys and values half as often.
-    Config { id: 8, rows: 128, keys: 64, warps: 4, warp_rows: 32, stages: 2 },
+    Config { id: 8, rows: 128, keys: 64, warp_rows: 32, ..TENSOR },
     // For few queries: many blocks, and few passes.
-    Config { id: 9, rows: 32, keys: 128, warps: 4, warp_rows: 16, stages: 2 },
+    Config { id: 9, rows: 32, keys: 128, ..TENSOR },
 ];
 
 /// Products take columns in sixteens.
@@ -64,14 +74,19 @@ impl Config {
         self.warps * 32
     }
 
-    /// Groups of queries; each has as many warps as there are key groups.
+    /// Warps that multiply.
+    pub const fn computing_warps(&self) -> u32 {
+        self.warps - self.copy_warps
+    }
+
+    /// Groups of queries; each has as many computing warps as there are key groups.
     pub const fn row_groups(&self) -> u32 {
         self.rows / self.warp_rows
     }
 
     /// Warps that share their queries and split the keys of each tile.
     pub const fn key_groups(&self) -> u32 {
-        self.warps / self.row_groups()
+        self.computing_warps() / self.row_groups()
     }
 
     /// Keys of a tile that one warp multiplies with.
@@ -79,15 +94,17 @@ impl Config {
         self.keys / self.key_groups()
     }
 
-    /// Queries, rings of keys and values in 16-bit elements, and what warps hand over at the end in f32: an output
-    /// of its rows, and of every 16 rows maximum and sum of two per lane.
+    /// Queries, rings of keys and values in 16-bit elements, and, if it has memory of its own, what warps hand over at
+    /// the end in f32: an output of its rows, and of every 16 rows maximum and sum of two per lane.
     pub const fn shared_bytes(&self, dims: Dims) -> u32 {
         // Tiles have columns in 64s.
         let (head, value) = (dims.head.next_multiple_of(64), dims.value.next_multiple_of(64));
         let tiles = (self.rows * head + self.stages * self.keys * (head + value)) * 2;
-        let handed_over =
-            (self.key_groups() - 1) * self.row_groups() * self.warp_rows * (product_columns(dims.value) + 8) * 4;
-        tiles + handed_over
+        if self.merges_in_values { tiles } else { tiles + self.handed_over_bytes(dims) }
+    }
+
+    const fn handed_over_bytes(&self, dims: Dims) -> u32 {
+        (self.key_groups() - 1) * self.row_groups() * self.warp_rows * (product_columns(dims.value) + 8) * 4
     }
 
     /// Whether a block has room for heads of these columns.
@@ -134,13 +151,21 @@ impl Config {
         self.warp_rows / 16 * product_columns(dims.head) / 4
     }
 
+    /// Whether there is memory to hand over, its own or that of the values. It is tightest for narrow heads: maximum and sum
+    /// are the same for all.
+    const fn has_room_to_merge(&self, dims: Dims) -> bool {
+        let values = self.stages * self.keys * dims.value.next_multiple_of(64) * 2;
+        !self.merges_in_values || self.handed_over_bytes(dims) <= values
+    }
+
     /// Warps divide rows and keys in sixteens, and every historic configuration serves heads of up to 128
     /// columns, the others of 64 at least.
     const fn is_sound(&self) -> bool {
         self.warp_rows.is_multiple_of(16)
             && self.rows.is_multiple_of(self.warp_rows)
-            && self.warps.is_multiple_of(self.row_groups())
+            && self.computing_warps().is_multiple_of(self.row_groups())
             && self.keys.is_multiple_of(self.key_groups() * 16)
+            && self.has_room_to_merge(Dims { head: 64, value: 64 })
             && self.fits(Dims { head: 64, value: 64 })
             && (self.id > HISTORIC || self.fits(Dims { head: 128, value: 128 }))
     }

@@ -163,7 +163,7 @@ fn heads_of_any_width_have_a_configuration() {
         let dims = Dims { head, value };
         let serving: Vec<&Config> = CONFIGS.iter().filter(|config| config.fits(dims)).collect();
         let historic = || serving.iter().filter(|config| config.id <= HISTORIC);
-        assert!(historic().count() == 4 || (!serving.is_empty() && head.max(value) > 128), "{dims:?}: {serving:?}");
+        assert!(historic().count() == 5 || (!serving.is_empty() && head.max(value) > 128), "{dims:?}: {serving:?}");
         assert!(head.max(value) > 128 || historic().all(|config| config.holds_queries(dims)), "{dims:?}");
     }
     let loads = |head_dim: u32| {
@@ -174,6 +174,44 @@ fn heads_of_any_width_have_a_configuration() {
     };
     // Keys of 32 rows are two loads for each 16 columns, values the same; queries one.
     assert_eq!((loads(192), loads(256)), ([12, 48], [0, 80]));
+}
+
+/// Predicates of the branches around each instruction that starts with `word`.
+fn branches_around<'a>(text: &'a str, word: &str) -> Vec<Vec<&'a str>> {
+    let (mut open, mut found) = (vec![], vec![]);
+    for line in text.lines().map(str::trim) {
+        if let Some((guard, label)) = line.split_once(" bra $end") {
+            open.push((label.trim_end_matches(';'), guard.trim_start_matches("@!")));
+        } else if let Some(label) = line.strip_prefix("$end") {
+            open.retain(|(end, _)| *end != label.trim_end_matches(':'));
+        } else if line.starts_with(word) {
+            found.push(open.iter().map(|(_, guard)| *guard).collect());
+        }
+    }
+    found
+}
+
+/// Warps 0 to 5 multiply, 6 and 7 copy and wait for their copies, and all meet at the barriers.
+#[test]
+fn two_warps_of_config_3_copy_for_the_others() {
+    for head_dim in [64, 128] {
+        let problem = Problem::builder().mask(MaskKind::CausalBottomRight).head_dim(head_dim).build().unwrap();
+        let text = kernels::kernel(&problem, &Config::by_id(3).unwrap()).unwrap().parsed.source.text;
+        let around = |word: &str| branches_around(&text, word);
+        let told_by = |words: &[&str]| {
+            let branches: Vec<Vec<&str>> = words.iter().flat_map(|word| around(word)).collect();
+            let always = branches[0].iter().find(|guard| branches.iter().all(|around| around.contains(guard)));
+            let set = text.lines().find(|line| line.contains(&format!("setp.lt.u32 {},", always.unwrap()))).unwrap();
+            set.split_once(", ").unwrap().1.to_owned()
+        };
+        assert_eq!(told_by(&["ldmatrix", "mma.sync"]), "%warp__2, 6;");
+        let copying = told_by(&["cp.async"]);
+        let from_six = copying.strip_suffix(", 2;").unwrap();
+        assert!(text.contains(&format!("sub.u32 {from_six}, %warp__3, 6;")), "{copying}");
+        assert!(around("bar.sync").iter().all(Vec::is_empty));
+        // Of 48 queries each of 64 threads moves six chunks for every 64 columns, of keys and of values eight, twice.
+        assert_eq!(around("cp.async.cg").len() as u32, (6 + 4 * 8) * head_dim / 64);
+    }
 }
 
 #[test]

@@ -79,6 +79,20 @@ pub fn when(condition: Pred, body: impl FnOnce()) {
     }
 }
 
+/// Runs `body` on the warps that `members` tells, always the same: what one such branch makes, the next may use.
+#[track_caller]
+pub(crate) fn only<R>(members: Pred, body: impl FnOnce() -> R) -> R {
+    let at = Location::caller();
+    let operand = members.operand();
+    let (reach, end) = with(|b| (b.reach_of(&[operand]), b.label("end")));
+    branch(members, false, end, at);
+    let again = with(|b| b.scopes.open_again(members.repr(), reach, at));
+    let result = body();
+    with(|b| b.scopes.close_again(again));
+    place(end);
+    result
+}
+
 /// Ends the kernel for blocks of which `condition` holds, before anything is under way.
 #[track_caller]
 pub fn leave_when(condition: Pred) {

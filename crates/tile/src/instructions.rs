@@ -52,7 +52,7 @@ fn vector<T: Type>(values: &[Value<T>]) -> Operand {
 #[track_caller]
 fn together(mnemonic: &str, needs: Reach) {
     let at = Location::caller();
-    with(|b| b.check_converged(mnemonic, needs, at));
+    with(|b| b.check_converged(&format!("`{mnemonic}`"), needs, at));
 }
 
 // Special registers.

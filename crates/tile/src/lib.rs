@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | 1 | [`instructions`] | one function per PTX form, spelled like the manual |
 //! | 2 | [`values`], [`control`] | registers with operators, fragments, tiles, tensors; loops and branches |
-//! | 3 | [`pipeline`] | rings that hide stages, wait counts and barriers |
+//! | 3 | [`pipeline`], [`Warps`] | rings that hide stages, wait counts and barriers; who fills them |
 //!
 //! A kernel is a closure given to [`build`]. Whatever it calls appends instructions to the kernel under construction
 //! on this thread; nothing else is hidden. `for` and `if` of Rust run while generating, `for_each` and `when` run on
@@ -30,10 +30,12 @@ pub mod instructions;
 mod kernel;
 pub mod pipeline;
 pub mod values;
+mod warps;
 
 pub use builder::{Options, Reach};
 pub use error::{BuildError, Note, Place};
 pub use kernel::{Built, build};
+pub use warps::Warps;
 
 /// What a kernel file imports.
 pub mod prelude {
@@ -45,5 +47,5 @@ pub mod prelude {
         SharedTile, SharedVector, Slice, Tensor, Transposed, U32, U64, Value, Var, View, mma, mma_add, parameter,
         row_of_lane,
     };
-    pub use crate::{BuildError, Options, Reach};
+    pub use crate::{BuildError, Options, Reach, Warps};
 }

@@ -56,53 +56,68 @@ fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     sequence.leave_beyond(number * config.rows);
     let block = Block::new(mask, of, number, config.rows, config.keys);
     let place = WarpPlace::new(config.row_groups(), config.key_groups());
+    let [computing, copying] = roles(config);
     let (first_row, warp_keys) = (place.row_group * config.warp_rows, config.warp_keys());
     let columns = product_columns(dims.value);
 
-    let queries = CopyRing::new("queries", 1, config.rows, sequence.queries(&q, head, dims.head));
-    let keys = CopyRing::new("keys", config.stages, config.keys, sequence.keys(&k, kv_head, dims.head));
-    let values = CopyRing::new("values", config.stages, config.keys, sequence.keys(&v, kv_head, dims.value));
-    let merge = Merge::new(&place, config.warp_rows, columns);
+    let queries = CopyRing::filled_by(copying, "queries", 1, config.rows, sequence.queries(&q, head, dims.head));
+    let keys = CopyRing::filled_by(copying, "keys", config.stages, config.keys, sequence.keys(&k, kv_head, dims.head));
+    let values =
+        CopyRing::filled_by(copying, "values", config.stages, config.keys, sequence.keys(&v, kv_head, dims.value));
+    let merge = (!config.merges_in_values).then(|| Merge::new(&place, config.warp_rows, columns));
 
     queries.start(number);
     let tiles = begin(&[&keys, &values], block.tiles.clone());
-    let query = Query::new(queries.wait(), first_row, config.warp_rows, config.holds_queries(dims));
+    let arrived = queries.wait();
+    let query = computing.run(|| Query::new(arrived, first_row, config.warp_rows, config.holds_queries(dims)));
 
     let first_query = block.first_query + first_row;
     let mut softmax = OnlineSoftmax::new(config.warp_rows, scored.exponent_scale());
     let mut output = Accumulator::zero("output", config.warp_rows, columns);
     for_each(tiles, |tile| {
-        // S = Q Kᵀ
         let key = keys.next();
-        let mut scores = Accumulator::new("scores", config.warp_rows, warp_keys);
-        query.multiply(&mut scores, key.rows(place.key_group * warp_keys, warp_keys).transposed());
-        key.release();
+        let weights = computing.run(|| {
+            // S = Q Kᵀ
+            let mut scores = Accumulator::new("scores", config.warp_rows, warp_keys);
+            query.multiply(&mut scores, key.rows(place.key_group * warp_keys, warp_keys).transposed());
+            key.release();
 
-        // P = exp(S - max); O shrinks to the new maximum
-        let first_key = tile * config.keys + place.key_group * warp_keys;
-        scored.apply(&mut scores, first_query, first_key);
-        block.hide(&mut scores, tile, first_query, first_key);
-        let shrink = softmax.update(&mut scores);
-        output.scale_rows(shrink);
-        let weights = scores.to::<E>("weights");
+            // P = exp(S - max); O shrinks to the new maximum
+            let first_key = tile * config.keys + place.key_group * warp_keys;
+            scored.apply(&mut scores, first_query, first_key);
+            block.hide(&mut scores, tile, first_query, first_key);
+            let shrink = softmax.update(&mut scores);
+            output.scale_rows(shrink);
+            scores.to::<E>("weights")
+        });
 
         // O += P V
         let value = values.next();
-        mma_add(&mut output, &weights, value.rows(place.key_group * warp_keys, warp_keys));
+        computing.run(|| mma_add(&mut output, &weights, value.rows(place.key_group * warp_keys, warp_keys)));
         value.release();
     });
     query.release();
 
     let place = WarpPlace::new(config.row_groups(), config.key_groups());
     let first_query = block_number() * config.rows + place.row_group * config.warp_rows;
-    softmax.gather();
-    merge.join(&place, &mut softmax, &mut output);
+    let merge = merge.unwrap_or_else(|| Merge::over(values, &place, config.warp_rows, columns));
+    computing.run(|| softmax.gather());
+    merge.join(computing, &place, &mut softmax, &mut output);
     when(place.key_group.eq(0), || {
         sink.iter().for_each(|sink| sink.join(&mut softmax, &mut output));
         output.scale_rows(softmax.inverse_sum());
         store_output(&output, &sequence.queries(&o, head, dims.value), first_query);
         store_log_sum_exp(softmax.log_sum_exp(), &lse.row(&sequence, head), first_query, of.queries);
     });
+}
+
+/// Who computes, and who copies: every warp does both, or the last ones copy for the others.
+fn roles(config: &Config) -> [Warps; 2] {
+    if config.copy_warps == 0 {
+        return [Warps::all(); 2];
+    }
+    let computing = config.computing_warps();
+    [Warps::numbered(0..computing), Warps::numbered(computing..config.warps)]
 }
 
 /// Which queries the block computes. The last see the most keys, where the mask is causal: they go first, and short blocks

@@ -15,6 +15,7 @@ use ptx::{Instruction, Operand};
 use scopes::Scopes;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::panic::Location;
 use std::rc::Rc;
 
@@ -75,6 +76,8 @@ pub(crate) struct Builder {
     pub shared_bytes: u32,
     /// Groups of `cp.async` committed so far.
     pub copies: u64,
+    /// Warps that copy, since the first ring: its name and place.
+    copying: Option<(Range<u32>, String, Place)>,
     pipelines: Vec<Rc<dyn Pipeline>>,
     pub scopes: Scopes,
     last_place: Place,
@@ -174,6 +177,7 @@ impl Builder {
             labels: vec![],
             shared_bytes: 0,
             copies: 0,
+            copying: None,
             pipelines: vec![],
             scopes: Scopes::new(at),
             last_place: at,

@@ -2,6 +2,7 @@
 
 use super::Builder;
 use crate::error::{BuildError, Place};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Copies in flight and stages that wait for a barrier: what loops and branches must keep in order.
@@ -23,6 +24,16 @@ impl Builder {
 
     pub fn watch(&mut self, pipeline: Rc<dyn Pipeline>) {
         self.pipelines.push(pipeline);
+    }
+
+    /// A thread counts its own groups of copies, and one count must be right for all who wait.
+    pub fn note_copying(&mut self, warps: Range<u32>, ring: &str, at: Place) {
+        let (others, other, place) = self.copying.get_or_insert((warps.clone(), ring.into(), at));
+        if *others != warps {
+            let message = format!("ring `{ring}` is filled by warps {warps:?}, and ring `{other}` by warps {others:?}");
+            let help = "fill all rings with the same warps: a wait counts the copies of a thread";
+            BuildError::new(message, at).note("which is made here", place).help(help).raise()
+        }
     }
 
     /// After a barrier, nobody reads what was released before it.

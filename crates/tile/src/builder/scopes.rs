@@ -4,6 +4,7 @@
 
 use super::{Builder, Reach, RegisterId};
 use crate::error::{BuildError, Place};
+use crate::values::Repr;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ScopeId(u32);
@@ -33,6 +34,8 @@ struct Scope {
     reach: Reach,
     at: Place,
     open: bool,
+    /// Of a branch that always the same warps take: what tells them.
+    members: Option<Repr>,
 }
 
 pub(crate) struct Scopes {
@@ -44,7 +47,8 @@ impl Scopes {
     pub const KERNEL: ScopeId = ScopeId(0);
 
     pub fn new(at: Place) -> Scopes {
-        let kernel = Scope { parent: Scopes::KERNEL, kind: ScopeKind::Kernel, reach: Reach::Block, at, open: true };
+        let (kind, reach) = (ScopeKind::Kernel, Reach::Block);
+        let kernel = Scope { parent: Scopes::KERNEL, kind, reach, at, open: true, members: None };
         Scopes { all: vec![kernel], open: vec![Scopes::KERNEL] }
     }
 
@@ -54,7 +58,7 @@ impl Scopes {
 
     pub fn open(&mut self, kind: ScopeKind, reach: Reach, at: Place) {
         let parent = self.innermost();
-        self.all.push(Scope { parent, kind, reach, at, open: true });
+        self.all.push(Scope { parent, kind, reach, at, open: true, members: None });
         self.open.push(ScopeId(self.all.len() as u32 - 1));
     }
 
@@ -62,6 +66,27 @@ impl Scopes {
         if let Some(id) = self.open.pop() {
             self.all[id.0 as usize].open = false;
         }
+    }
+
+    /// Opens a branch that `members` alone take. Whoever gets there has taken their earlier branches, too, so these go on
+    /// as far as what is around them is open; `close_again` is given them.
+    pub fn open_again(&mut self, members: Repr, reach: Reach, at: Place) -> Vec<ScopeId> {
+        let mut again = vec![];
+        for id in (0..self.all.len() as u32).map(ScopeId) {
+            let scope = self.get(id);
+            if scope.members == Some(members) && !scope.open && self.get(scope.parent).open {
+                self.all[id.0 as usize].open = true;
+                again.push(id);
+            }
+        }
+        self.open(ScopeKind::Branch, reach, at);
+        self.all.last_mut().into_iter().for_each(|scope| scope.members = Some(members));
+        again
+    }
+
+    pub fn close_again(&mut self, again: Vec<ScopeId>) {
+        self.close();
+        again.into_iter().for_each(|id| self.all[id.0 as usize].open = false);
     }
 
     /// The loop or branch that is open, if any.
@@ -106,14 +131,14 @@ impl Builder {
         error.note(format!("inside this {}", scope.kind.text()), scope.at).help(help).raise()
     }
 
-    /// Refuses an instruction that `needs` more threads together than the open branches promise.
-    pub fn check_converged(&mut self, mnemonic: &str, needs: Reach, at: Place) {
+    /// Refuses what `needs` more threads together than the open branches promise.
+    pub fn check_converged(&mut self, what: &str, needs: Reach, at: Place) {
         let at = self.author_place(at);
         let mut open = self.scopes.open.iter().map(|id| self.scopes.get(*id));
         if let Some(scope) = open.find(|scope| scope.reach < needs) {
             let who = if needs == Reach::Block { "block" } else { "warp" };
             let kind = scope.kind.text();
-            let message = format!("`{mnemonic}` needs every thread of the {who}, and this {kind} may split it");
+            let message = format!("{what} needs every thread of the {who}, and this {kind} may split it");
             BuildError::new(message, at).note(format!("inside this {kind}"), scope.at).raise()
         }
     }

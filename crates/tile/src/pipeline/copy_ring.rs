@@ -1,14 +1,16 @@
-//! A ring that the threads which use it also fill, with cp.async.
+//! A ring that the block fills with cp.async: all its threads, or those of some warps.
 //!
 //! What a kernel must get right by hand elsewhere is derived here. A ring numbers its groups of copies, so a wait names
-//! how many are younger. A barrier follows each wait, for each thread waits for its own copies alone. And a barrier
+//! how many are younger. A barrier follows each wait, for each thread waits for its own copies alone, and who copies
+//! nothing has only the barrier to wait at. And a barrier
 //! stands between the last readers of a stage and the copy that fills it again, unless one has passed anyway.
 
-use crate::builder::{Pipeline, ScopeId, here, with};
+use crate::builder::{Pipeline, Reach, ScopeId, here, with};
 use crate::control::{select, when};
 use crate::error::{BuildError, Place};
 use crate::instructions::{barrier, cp_async_commit_group, cp_async_wait_group};
-use crate::values::{CopyPlan, Element, Matrix, SharedTile, U32, Var};
+use crate::values::{CopyPlan, Element, Matrix, SharedTile, SharedVector, Type, U32, Var};
+use crate::warps::Warps;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -17,6 +19,8 @@ use std::rc::Rc;
 /// Tiles of a matrix, `stages` of them in shared memory.
 pub struct CopyRing<E> {
     plan: CopyPlan<E>,
+    /// Who copies.
+    warps: Warps,
     first: SharedTile<E>,
     pub(super) stages: u32,
     pub(super) state: Rc<RefCell<State>>,
@@ -95,8 +99,16 @@ impl Turn {
 impl<E: Element> CopyRing<E> {
     #[track_caller]
     pub fn new(name: &str, stages: u32, rows: u32, source: Matrix<E>) -> CopyRing<E> {
+        CopyRing::filled_by(Warps::all(), name, stages, rows, source)
+    }
+
+    /// A ring that `warps` alone fill. All threads of the block still call `start`, `next` and `wait`.
+    #[track_caller]
+    pub fn filled_by(warps: Warps, name: &str, stages: u32, rows: u32, source: Matrix<E>) -> CopyRing<E> {
+        let at = here();
+        with(|b| b.note_copying(warps.numbers(), name, at));
         let first = SharedTile::stages(name, stages, rows, source.columns);
-        let plan = CopyPlan::new(&first, source);
+        let plan = CopyPlan::new(&first, source, warps);
         let state = Rc::new(RefCell::new(State {
             name: name.into(),
             drain: Turn::new(format!("{name}_stage"), stages, first.bytes()),
@@ -108,7 +120,7 @@ impl<E: Element> CopyRing<E> {
             taken: 0,
         }));
         with(|b| b.watch(state.clone()));
-        CopyRing { plan, first, stages, state }
+        CopyRing { plan, warps, first, stages, state }
     }
 
     /// Waits for the next tile, and keeps the ring filled `stages - 1` tiles ahead of it.
@@ -152,13 +164,17 @@ impl<E: Element> CopyRing<E> {
 
     #[track_caller]
     fn start_group(&self, at: Place, copy: impl FnOnce(&CopyPlan<E>, &SharedTile<E>)) {
+        let ring = format!("ring `{}`", self.state.borrow().name);
+        with(|b| b.check_converged(&ring, Reach::Block, at));
         self.take_free_stage(at);
-        let offset = {
-            let state = self.state.borrow();
-            state.drain.further(state.flying.len() as u32)
-        };
-        copy(&self.plan, &self.first.shifted(offset));
-        cp_async_commit_group();
+        self.warps.run(|| {
+            let offset = {
+                let state = self.state.borrow();
+                state.drain.further(state.flying.len() as u32)
+            };
+            copy(&self.plan, &self.first.shifted(offset));
+            cp_async_commit_group();
+        });
         let number = with(|b| b.copies);
         self.state.borrow_mut().flying.push_back(Group { number, at });
     }
@@ -192,7 +208,7 @@ impl<E: Element> CopyRing<E> {
             let message = format!("ring `{}` has no copy in flight to wait for", self.state.borrow().name);
             BuildError::new(message, at).raise()
         };
-        cp_async_wait_group(with(|b| b.copies - group.number) as u32);
+        self.warps.run(|| cp_async_wait_group(with(|b| b.copies - group.number) as u32));
         barrier();
         let mut state = self.state.borrow_mut();
         state.waits += 1;
@@ -200,6 +216,38 @@ impl<E: Element> CopyRing<E> {
         state.held.push_back((number, at));
         let tile = self.first.shifted(state.drain.advance());
         Full { tile, state: Some(self.state.clone()), number, at }
+    }
+
+    /// Its memory for something else, as vectors of these lengths. A barrier stands between the last readers and what
+    /// comes now, unless one has passed anyway.
+    #[track_caller]
+    pub fn retire<T: Type, const N: usize>(self, lengths: [u32; N]) -> [SharedVector<T>; N] {
+        let at = here();
+        self.check_idle(lengths.iter().sum::<u32>() * T::BYTES, at);
+        if self.state.borrow().free.contains(&true) {
+            barrier();
+        }
+        let mut next = 0;
+        lengths.map(|length| {
+            let start = next;
+            next += length * T::BYTES;
+            SharedVector::placed(self.first.address(start))
+        })
+    }
+
+    /// Refuses to give up memory that is still used, and more than there is.
+    fn check_idle(&self, bytes: u32, at: Place) {
+        let (state, room) = (self.state.borrow(), self.stages * self.first.bytes());
+        let refused = |why: &str| BuildError::new(format!("ring `{}` {why}", state.name), at);
+        if let Some((_, held)) = state.held.front() {
+            refused("retires while a stage is in use").note("it is held since here", held).raise()
+        }
+        if let Some(group) = state.flying.front() {
+            refused("retires while a copy is in flight").note("it was started here", group.at).raise()
+        }
+        if bytes > room {
+            refused(&format!("has {room} bytes, and {bytes} are asked for")).raise()
+        }
     }
 
     /// After the last tile: the groups that are left are empty.

@@ -8,8 +8,9 @@ use crate::control::select;
 use crate::error::BuildError;
 use crate::instructions::{
     GlobalPointer, Pointer, SharedPointer, cp_async_cg_shared_global_16, lane_index, ld_shared, ldmatrix_x4,
-    shared_base, st_shared, thread_index,
+    shared_base, st_shared,
 };
+use crate::warps::Warps;
 use std::marker::PhantomData;
 
 /// The unit of swizzling, copying and `ldmatrix`.
@@ -82,6 +83,12 @@ impl<E: Element> SharedTile<E> {
     #[track_caller]
     pub(crate) fn shifted(&self, bytes: U32) -> SharedTile<E> {
         SharedTile { origin: self.origin + bytes, rows: self.rows, columns: self.columns, of: PhantomData }
+    }
+
+    /// Where byte number `offset` is.
+    #[track_caller]
+    pub(crate) fn address(&self, offset: u32) -> U32 {
+        self.origin + offset
     }
 
     pub fn view(&self) -> View<'_, E> {
@@ -177,13 +184,13 @@ pub(crate) struct CopyPlan<E> {
     /// The thread's first row in a tile, and its first column in global memory.
     row: U32,
     column: U32,
-    /// Where the first chunk lies in a tile, and how many rows the block moves at once.
+    /// Where the first chunk lies in a tile, and how many rows all threads move at once.
     to: U32,
     rows_at_once: u32,
     passes: Vec<Pass>,
 }
 
-/// Panels that the block moves at once. A tile too wide to move eight rows of all its panels takes several passes.
+/// Panels that are moved at once. A tile too wide to move eight rows of all its panels takes several passes.
 struct Pass {
     /// Whether the matrix has the thread's column; none if it has all columns of the pass.
     inside: Option<Pred>,
@@ -194,21 +201,20 @@ struct Pass {
 
 impl<E: Element> CopyPlan<E> {
     #[track_caller]
-    pub fn new(tile: &SharedTile<E>, source: Matrix<E>) -> CopyPlan<E> {
+    pub fn new(tile: &SharedTile<E>, source: Matrix<E>, warps: Warps) -> CopyPlan<E> {
         let at = here();
-        let threads = with(|b| b.options.threads);
-        let rows_at_once = |panels: u32| threads / (panels * PANEL_CHUNKS);
+        let rows_at_once = |panels: u32| warps.threads() / (panels * PANEL_CHUNKS);
         let eights = |panels: &u32| rows_at_once(*panels) > 0 && rows_at_once(*panels).is_multiple_of(8);
         let all = panels(tile.columns);
         let at_once = (1..=all).rev().filter(|panels| all.is_multiple_of(*panels)).find(eights).unwrap_or(all);
         let rows_at_once = rows_at_once(at_once);
         // Then every step has the same swizzle and a constant distance.
         if !eights(&at_once) || !tile.rows.is_multiple_of(rows_at_once) {
-            let message = format!("a block that copies {rows_at_once} rows at once cannot fill {} rows", tile.rows);
+            let message = format!("warps that copy {rows_at_once} rows at once cannot fill {} rows", tile.rows);
             BuildError::new(message, at).help("expected eights of rows that divide the tile").raise()
         }
         let chunks = at_once * PANEL_CHUNKS;
-        let (row, chunk) = (thread_index() / chunks, thread_index() % chunks);
+        let (row, chunk) = (warps.thread_index() / chunks, warps.thread_index() % chunks);
         let (to, column) = (tile.view().chunk(row, chunk), chunk * (CHUNK_BYTES / E::BYTES));
         let pass = |first: u32| {
             let whole = (first + at_once) * PANEL_COLUMNS <= source.columns;
@@ -247,6 +253,11 @@ impl<T: Type> SharedVector<T> {
     #[track_caller]
     pub fn new(length: u32) -> SharedVector<T> {
         SharedVector { origin: allocate(length * T::BYTES, CHUNK_BYTES), of: PhantomData }
+    }
+
+    /// At an address that somebody else has allocated.
+    pub(crate) fn placed(origin: U32) -> SharedVector<T> {
+        SharedVector { origin, of: PhantomData }
     }
 
     /// The element `constant` after `index`. The constant becomes the instruction's offset.

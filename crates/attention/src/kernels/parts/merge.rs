@@ -3,7 +3,8 @@
 use super::online_softmax::OnlineSoftmax;
 use tile::prelude::*;
 
-/// Which of the block's work a warp does: some rows of the tile, and its share of each key tile.
+/// Which of the block's work a warp does: some rows of the tile, and its share of each key tile. Warps that only copy are
+/// numbered behind the last key group.
 pub struct WarpPlace {
     pub row_groups: u32,
     pub key_groups: u32,
@@ -20,7 +21,7 @@ impl WarpPlace {
 
 const LANES: u32 = 32;
 
-/// Shared memory of its own, through which warps of key groups 1, 2, … hand their part to group 0.
+/// Shared memory through which warps of key groups 1, 2, … hand their part to group 0.
 pub struct Merge {
     outputs: SharedVector<f32>,
     statistics: SharedVector<f32>,
@@ -31,20 +32,36 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// For outputs of `rows` × `columns` of each warp.
+    /// With memory of its own, for outputs of `rows` × `columns` of each warp.
     pub fn new(place: &WarpPlace, rows: u32, columns: u32) -> Merge {
-        let warps = (place.key_groups - 1) * place.row_groups;
-        let (per_warp, rows_per_thread) = (rows * columns, rows / 8);
-        let outputs = SharedVector::new(warps * per_warp);
-        Merge { outputs, statistics: SharedVector::new(warps * LANES * 2 * rows_per_thread), per_warp, rows_per_thread }
+        Merge::with(place, rows, columns, |lengths| lengths.map(SharedVector::new))
     }
 
-    /// After it, the warps of group 0 hold the joint output and softmax.
-    pub fn join(&self, place: &WarpPlace, softmax: &mut OnlineSoftmax, output: &mut Accumulator) {
+    /// With that of a ring whose tiles are done with.
+    pub fn over<E: Element>(ring: CopyRing<E>, place: &WarpPlace, rows: u32, columns: u32) -> Merge {
+        Merge::with(place, rows, columns, |lengths| ring.retire(lengths))
+    }
+
+    fn with(
+        place: &WarpPlace,
+        rows: u32,
+        columns: u32,
+        allocate: impl FnOnce([u32; 2]) -> [SharedVector<f32>; 2],
+    ) -> Merge {
+        let warps = (place.key_groups - 1) * place.row_groups;
+        let (per_warp, rows_per_thread) = (rows * columns, rows / 8);
+        let [outputs, statistics] = allocate([warps * per_warp, warps * LANES * 2 * rows_per_thread]);
+        Merge { outputs, statistics, per_warp, rows_per_thread }
+    }
+
+    /// After it, the warps of group 0 hold the joint output and softmax of all that are `computing`.
+    pub fn join(&self, computing: Warps, place: &WarpPlace, softmax: &mut OnlineSoftmax, output: &mut Accumulator) {
         if place.key_groups == 1 {
             return;
         }
-        when(place.key_group.ne(0), || self.write(slot(place, place.key_group), softmax, output));
+        computing.run(|| {
+            when(place.key_group.ne(0), || self.write(slot(place, place.key_group), softmax, output));
+        });
         barrier();
         when(place.key_group.eq(0), || {
             for group in 1..place.key_groups {
