@@ -2,8 +2,8 @@
 //!
 //! What a kernel must get right by hand elsewhere is derived here. A ring numbers its groups of copies, so a wait names
 //! how many are younger. A barrier follows each wait, for each thread waits for its own copies alone, and who copies
-//! nothing has only the barrier to wait at. And a barrier
-//! stands between the last readers of a stage and the copy that fills it again, unless one has passed anyway.
+//! nothing has only the barrier to wait at. And a barrier stands between the last readers of a stage and the copy that
+//! fills it again, unless one has passed anyway.
 
 use crate::builder::{Pipeline, Reach, ScopeId, here, with};
 use crate::control::{select, when};
