@@ -98,9 +98,10 @@ impl Row {
     }
 }
 
+/// Of packed sequences as many as all their rows fill: how long each of them is, a GPU may be the only one to know.
 fn blocks(config: &Config, problem: &Problem) -> u64 {
-    let per_head = problem.queries().div_ceil(config.rows);
-    [per_head, problem.heads(), problem.batch()].map(u64::from).into_iter().fold(1, u64::saturating_mul)
+    let q = problem.q_shape();
+    [q.rows.div_ceil(config.rows), q.heads, q.batch].map(u64::from).into_iter().fold(1, u64::saturating_mul)
 }
 
 #[cfg(test)]
@@ -127,6 +128,14 @@ mod tests {
         assert_eq!(planned("B1 H32 S1024 D64", &Gpu::A100), 8);
         assert_eq!(planned("B1 H15 S1024 D64", &Gpu::L4), 8);
         assert_eq!(planned("B1 H15 S1024 D64", &Gpu::A10), 9);
+    }
+
+    /// 33 heads of 1,024 rows together, in whatever sequences.
+    #[test]
+    fn packed_sequences_count_by_their_rows() {
+        assert_eq!(planned("H33 S1000,24 D128", &Gpu::H200), 8);
+        assert_eq!(planned("H33 S896,1 D128", &Gpu::H200), 8);
+        assert_eq!(planned("H33 S895,1 D128", &Gpu::H200), 7);
     }
 
     #[test]

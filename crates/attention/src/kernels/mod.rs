@@ -9,7 +9,7 @@ pub use ampere::{ENTRY, Parts};
 pub use recipe::{kernel, kernel_with};
 
 use crate::configs::{CONFIGS, Config, MAX_FRAGMENT_REGISTERS, MAX_SHARED_BYTES};
-use crate::problem::DType;
+use crate::problem::{DType, Dims};
 use crate::visibility::MaskKind;
 use crate::{Error, Problem};
 use parts::masks::Mask;
@@ -32,13 +32,16 @@ pub fn build(problem: &Problem, config: &Config) -> Result<Built, Error> {
 pub fn build_with(problem: &Problem, config: &Config, mask: &dyn Mask, score: &dyn Score) -> Result<Built, Error> {
     check(problem, config)?;
     let (sinks, documents, packed) = (problem.sinks(), problem.documents(), problem.packed().is_some());
-    let parts = Parts { mask, score, sinks, documents, packed };
-    let forward = match problem.dtype() {
+    build_parts(problem.dtype(), problem.dims(), config, &Parts { mask, score, sinks, documents, packed })
+}
+
+/// All that the text of a kernel depends on: lengths, heads and scale are parameters.
+pub fn build_parts(dtype: DType, dims: Dims, config: &Config, parts: &Parts) -> Result<Built, Error> {
+    let forward = match dtype {
         DType::F16 => ampere::forward::<F16>,
         DType::Bf16 => ampere::forward::<BF16>,
     };
-    let built = forward(config, problem.dims(), &parts);
-    built.map_err(|error| Error::Generation { id: config.id, message: error.to_string() })
+    forward(config, dims, parts).map_err(|error| Error::Generation { id: config.id, message: error.to_string() })
 }
 
 /// Whether the configuration computes the problem.

@@ -178,6 +178,8 @@ fn launch(problem: &Problem, config: &Config, score: &dyn Score, shared_bytes: u
     args.push(named("lse", Argument::buffer("lse")));
     if problem.packed().is_some() {
         args.push(integer("lse_head_stride", Element::U64, "tq")?);
+        args.push(integer("queries", Element::U32, "tq")?);
+        args.push(integer("keys", Element::U32, "tk")?);
         args.extend(["cu_q", "cu_k"].map(|places| named(places, Argument::buffer(places))));
     } else {
         args.push(integer("lse_batch_stride", Element::U64, "h * sq")?);

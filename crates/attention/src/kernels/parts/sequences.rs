@@ -6,31 +6,36 @@ use tile::prelude::*;
 /// Of all batch entries, as the launch passes them.
 pub enum Sequences {
     Even(Lengths),
-    /// Where each sequence begins, and where the last one ends.
+    /// Where each sequence begins, and where the last one ends; and how many rows there are of all together.
     Packed {
         queries: Slice<u32>,
         keys: Slice<u32>,
+        rows: Lengths,
     },
 }
 
 impl Sequences {
-    /// Parameters `queries` and `keys`, or `cu_q` and `cu_k` (batch + 1).
+    /// Parameters `queries` and `keys`, and for packed sequences `cu_q` and `cu_k` (batch + 1).
     #[track_caller]
     pub fn parameter(packed: bool) -> Sequences {
+        let rows = Lengths::parameter();
         if !packed {
-            return Sequences::Even(Lengths::parameter());
+            return Sequences::Even(rows);
         }
-        Sequences::Packed { queries: Slice::parameter("cu_q"), keys: Slice::parameter("cu_k") }
+        Sequences::Packed { queries: Slice::parameter("cu_q"), keys: Slice::parameter("cu_k"), rows }
     }
 
     #[track_caller]
     pub fn entry(&self, batch: U32) -> Sequence {
         match self {
             Sequences::Even(of) => Sequence { of: *of, place: Place::Batch(batch) },
-            Sequences::Packed { queries, keys } => {
-                let of = |places: &Slice<u32>, index| places.fetch(index).reaching(Reach::Block);
-                let [first_query, first_key] = [queries, keys].map(|places| of(places, batch));
-                let [end_query, end_key] = [queries, keys].map(|places| of(places, batch + 1));
+            Sequences::Packed { queries, keys, rows } => {
+                // Nobody on the host may have read the places: whatever they are, no row outside of the tensors is touched.
+                let place = |places: &Slice<u32>, index, most| places.fetch(index).reaching(Reach::Block).min(most);
+                let [end_query, end_key] =
+                    [(queries, rows.queries), (keys, rows.keys)].map(|(places, rows)| place(places, batch + 1, rows));
+                let [first_query, first_key] =
+                    [(queries, end_query), (keys, end_key)].map(|(places, end)| place(places, batch, end));
                 let of = Lengths { queries: end_query - first_query, keys: end_key - first_key };
                 Sequence { of, place: Place::Rows { first_query, first_key } }
             }
