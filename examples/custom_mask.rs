@@ -1,20 +1,16 @@
 //! A mask of your own: documents of equal length, packed into one sequence, and a window inside each of them.
 //!
-//! `cargo run --release --example custom_mask` builds the kernel, runs it on the emulator with all checks, and compares the
-//! result with the oracle, which asks the same mask.
+//! `cargo run --release --example custom_mask` computes it in one call, on the emulator with all checks, and compares the
+//! result with the oracle, which asks the same mask. On a GPU leave out `emulator()`.
 
 use std::error::Error;
 use std::ops::Range;
-use veriflash::attention::configs::Config;
-use veriflash::attention::kernels::kernel_with;
-use veriflash::attention::kernels::parts::Lengths;
-use veriflash::attention::kernels::parts::masks::{Mask, OnHost};
-use veriflash::attention::kernels::parts::scores::Plain;
+use veriflash::attention::kernels::parts::{Lengths, masks::OnHost};
 use veriflash::attention::oracle::{Inputs, Oracle, Outputs};
 use veriflash::attention::problem::Problem;
-use veriflash::emulator::{Sanitized, sanitize};
-use veriflash::launch::{Kernel, Memory};
+use veriflash::half::{f16, slice::HalfFloatSliceExt};
 use veriflash::tile::prelude::*;
+use veriflash::{Custom, HostOutput, HostTensor, Mask, Options, attention};
 
 /// A query sees itself and the `window` keys before it, as far as they belong to the same document.
 struct Documents {
@@ -46,35 +42,30 @@ impl Mask for Documents {
     }
 }
 
-/// The kernel with its recipe.
-fn masked(problem: &Problem, config: &Config, mask: &Documents) -> Result<Kernel, Box<dyn Error>> {
-    Ok(kernel_with(problem, config, mask, &Plain)?)
+const SHAPE: [u32; 4] = [1, 2, 150, 64];
+
+fn numbers(step: u32) -> Vec<f16> {
+    (0..SHAPE.iter().product()).map(|index: u32| f16::from_f32((index * step % 97) as f32 / 48.0 - 1.0)).collect()
 }
 
-/// Whether O and the log-sum-exp that a run left are right by definition.
-fn is_right(problem: &Problem, mask: &Documents, memory: &Memory) -> Result<bool, Box<dyn Error>> {
-    let bytes = |name: &str| memory.buffer(name).map(|buffer| buffer.contents.to_vec()).unwrap_or_default();
-    let halves =
-        |name: &str| -> Vec<u16> { bytes(name).as_chunks().0.iter().map(|half| u16::from_le_bytes(*half)).collect() };
-    let lse: Vec<f32> = bytes("lse").as_chunks().0.iter().map(|float| f32::from_le_bytes(*float)).collect();
-    let inputs = Inputs::from_bits(problem, &halves("q"), &halves("k"), &halves("v"))?;
+/// Whether O and the log-sum-exp are right by definition, where `mask` says who sees whom.
+fn is_right(mask: &dyn Mask, [q, k, v]: [&[f16]; 3], output: &HostOutput<f16>) -> Result<bool, Box<dyn Error>> {
+    let [batch, heads, rows, columns] = SHAPE;
+    let problem = Problem::builder().batch(batch).heads(heads).queries(rows).head_dim(columns).build()?;
+    let [q, k, v, o] = [q, k, v, &output.o].map(|values| values.reinterpret_cast());
+    let inputs = Inputs::from_bits(&problem, q, k, v)?;
     let visibility = OnHost(mask);
-    let oracle = Oracle::with(problem, &inputs, &visibility, problem.scoring())?;
-    Ok(oracle.judge(&Outputs::from_bits(problem, &halves("o"), &lse)?)?.passes())
-}
-
-fn check(problem: &Problem, config: &Config, mask: &Documents) -> Result<(Sanitized, bool), Box<dyn Error>> {
-    let sanitized = sanitize(&masked(problem, config, mask)?, &[0, 1], 0, &Default::default())?;
-    let right = is_right(problem, mask, &sanitized.runs[0].2)?;
-    Ok((sanitized, right))
+    let oracle = Oracle::with(&problem, &inputs, &visibility, problem.scoring())?;
+    Ok(oracle.judge(&Outputs::from_bits(&problem, o, &output.lse)?)?.passes())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let problem: Problem = "B1 H2 S150 D64".parse()?;
-    let config = Config::by_id(9).ok_or("config 9 exists")?;
-    let (sanitized, right) = check(&problem, &config, &Documents { length: 40, window: 16 })?;
-    sanitized.findings.iter().for_each(|finding| println!("{}: {}", finding.check, finding.message));
-    println!("{} findings; the result is {}", sanitized.findings.len(), if right { "right" } else { "wrong" });
+    let [q, k, v] = [5, 7, 11].map(numbers);
+    let tensors = [&q, &k, &v].map(|values| HostTensor::new(values, SHAPE));
+    let mask = Custom::new(Documents { length: 40, window: 16 });
+    let output = attention(&tensors[0], &tensors[1], &tensors[2], &Options::new().mask_with(&mask).emulator())?;
+    let right = is_right(&*mask, [&q, &k, &v], &output)?;
+    println!("no findings; the result is {}", if right { "right" } else { "wrong" });
     Ok(())
 }
 
@@ -84,26 +75,20 @@ mod tests {
     use veriflash::attention::configs::CONFIGS;
     use veriflash::attention::visibility::{Lengths, Visibility};
 
+    /// The one call refuses a result with findings.
     #[test]
     fn every_configuration_computes_the_mask_without_findings() {
-        for (problem, mask) in [
-            ("B1 H1 S150 D64", Documents { length: 40, window: 16 }),
-            ("bf16 B1 H1 S70 D64", Documents { length: 33, window: 500 }),
-        ] {
+        let [q, k, v] = [5, 7, 11].map(numbers);
+        let tensors = [&q, &k, &v].map(|values| HostTensor::new(values, SHAPE));
+        for mask in [Documents { length: 40, window: 16 }, Documents { length: 33, window: 500 }].map(Custom::new) {
             for config in &CONFIGS {
-                let (sanitized, right) = check(&problem.parse().unwrap(), config, &mask).unwrap();
-                assert_eq!(sanitized.findings, vec![], "config {}", config.id);
-                assert!(right, "config {} {problem}", config.id);
+                let options = Options::new().mask_with(&mask).config(config.id).emulator();
+                let output = attention(&tensors[0], &tensors[1], &tensors[2], &options).unwrap();
+                assert!(is_right(&*mask, [&q, &k, &v], &output).unwrap(), "config {}", config.id);
+                let other = Documents { window: mask.window - 1, length: mask.length - 1 };
+                assert!(!is_right(&other, [&q, &k, &v], &output).unwrap(), "config {}", config.id);
             }
         }
-    }
-
-    #[test]
-    fn another_mask_is_told_apart() {
-        let problem = "B1 H1 S150 D64".parse().unwrap();
-        let kernel = masked(&problem, &CONFIGS[0], &Documents { length: 40, window: 16 }).unwrap();
-        let run = sanitize(&kernel, &[0], 0, &Default::default()).unwrap();
-        assert!(!is_right(&problem, &Documents { length: 40, window: 17 }, &run.runs[0].2).unwrap());
     }
 
     #[test]

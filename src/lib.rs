@@ -42,7 +42,8 @@ mod one_call;
 #[cfg(feature = "cli")]
 pub mod support;
 
+pub use ::attention::kernels::parts::{masks::Mask, scores::Score};
 pub use one_call::{
-    DeviceOutput, DeviceTensor, DeviceTensorMut, Error, HostOutput, HostTensor, Number, Options, Tensor, attention,
-    attention_into, cache_counts,
+    Array, Custom, DeviceOutput, DeviceTensor, DeviceTensorMut, Error, HostOutput, HostTensor, Number, Options, Tensor,
+    attention, attention_into, cache_counts,
 };

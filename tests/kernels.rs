@@ -266,7 +266,8 @@ fn wrong_places_touch_no_other_memory() {
     let problem: Problem = "f16 B2 H2 Sq20,13 Sk40,30 D64 full documents".parse().unwrap();
     for config in &CONFIGS {
         let kernel = kernels::kernel(&problem, config).unwrap();
-        for (q, k) in [("0, 33, 20", "0, 70, 40"), ("4000, 90000, 7", "0, 40, 4294967295"), ("0, 20, 34", "0, 40, 71")] {
+        for (q, k) in [("0, 33, 20", "0, 70, 40"), ("4000, 90000, 7", "0, 40, 4294967295"), ("0, 20, 34", "0, 40, 71")]
+        {
             let text = kernel.parsed.source.text.replace("[0, 20, 33]", &format!("[{q}]"));
             let text = text.replace("[0, 40, 70]", &format!("[{k}]"));
             assert!(text.contains(q) && text.contains(k));

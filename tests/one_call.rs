@@ -1,15 +1,23 @@
 //! Attention in one call, judged by the oracle: on the emulator everywhere, on a GPU where there is one. With
 //! `VERIFLASH_REQUIRE_GPU` set, a machine without a GPU fails instead of passing with the sentence.
 
+use ::attention::kernels::parts::Lengths;
+use ::attention::kernels::parts::masks;
+use ::attention::kernels::parts::scores::{self, Head};
 use ::attention::oracle::{Inputs, Oracle, Outputs};
 use ::attention::problem::{DType, Layout, Problem, Shape};
+use ::attention::scoring::ScoreKind;
 use cuda::{Context, DeviceBuffer, Graph, Stream};
 use half::{bf16, f16};
+use std::ops::Range;
+use std::sync::Arc;
+use tile::prelude::{Coordinate, F32, Pred, U32};
 use veriflash::{
-    DeviceTensor, DeviceTensorMut, Error, HostOutput, HostTensor, Number, Options, attention, attention_into,
+    Custom, DeviceTensor, DeviceTensorMut, Error, HostOutput, HostTensor, Mask, Number, Options, Score, attention,
+    attention_into,
 };
 
-const PROBLEMS: [&str; 8] = [
+const PROBLEMS: [&str; 16] = [
     "B1 H2 Sq5 Sk70 D64 causal",
     "B2 H4/2 Sq40 Sk33 D64/40 window16/2",
     "B2 H2 S33 D16 causal bshd",
@@ -18,6 +26,14 @@ const PROBLEMS: [&str; 8] = [
     "bf16 B1 H8/1 Sq1 Sk130 D128",
     "bf16 B2 H3 Sq17 Sk64 D128 causal-top-left bshd",
     "bf16 B1 H1 S130 D80 full",
+    "B2 H2/1 S40 D64 causal softcap0.5",
+    "bf16 B1 H4/2 Sq17 Sk70 D64 causal alibi bshd",
+    "B2 H3 Sq33 Sk5 D64 causal sinks",
+    "B2 H2 Sq40 Sk70 D64 window20/3 documents",
+    "bf16 B1 H2 Sq5 Sk0 D64 documents sinks",
+    "H4/2 Sq35,0,5,70 Sk70,40,0,33 D64 causal",
+    "bf16 H2 S40,33 D40/72 window16/2 softcap2 sinks",
+    "H2/1 Sq35,70,1 Sk70,35,1 D64 causal alibi sinks documents",
 ];
 
 /// Numbers between −1 and 1 that repeat only after long.
@@ -36,8 +52,61 @@ fn sizes(shape: Shape) -> [u32; 4] {
     [shape.batch, shape.heads, shape.rows, shape.columns]
 }
 
+/// What a problem reads besides Q, K and V.
+#[derive(Clone)]
+struct Arrays {
+    slopes: Vec<f32>,
+    sinks: Vec<f32>,
+    q_ids: Vec<u32>,
+    k_ids: Vec<u32>,
+}
+
+impl Arrays {
+    fn new(problem: &Problem) -> Arrays {
+        let ids = |shape: Shape| (0..shape.batch * shape.rows).map(|row| row / 15).collect();
+        let slopes = (0..problem.heads()).map(|head| 0.25 / (head + 1) as f32).collect();
+        let sinks = (0..problem.heads()).map(|head| head as f32 - 0.5).collect();
+        Arrays { slopes, sinks, q_ids: ids(problem.q_shape()), k_ids: ids(problem.k_shape()) }
+    }
+
+    fn options<'a>(&'a self, problem: &'a Problem) -> Options<'a> {
+        let mut options = options(problem);
+        if problem.score() == ScoreKind::Alibi {
+            options = options.alibi(&self.slopes);
+        }
+        if problem.sinks() {
+            options = options.sinks(&self.sinks);
+        }
+        if problem.documents() {
+            options = options.documents(&self.q_ids, &self.k_ids);
+        }
+        match problem.packed() {
+            Some(packed) => options.packed(packed.queries(), packed.keys()),
+            None => options,
+        }
+    }
+
+    fn join(self, problem: &Problem, mut inputs: Inputs) -> Inputs {
+        if problem.score() == ScoreKind::Alibi {
+            inputs = inputs.with_numbers(self.slopes);
+        }
+        if problem.sinks() {
+            inputs = inputs.with_sinks(self.sinks);
+        }
+        if problem.documents() {
+            inputs = inputs.with_documents(self.q_ids, self.k_ids);
+        }
+        inputs
+    }
+}
+
+/// What needs no array.
 fn options(problem: &Problem) -> Options<'static> {
-    Options::new().mask(problem.mask()).scale(problem.scale())
+    let options = Options::new().mask(problem.mask()).scale(problem.scale());
+    match problem.score() {
+        ScoreKind::SoftCap { cap } => options.softcap(cap),
+        _ => options,
+    }
 }
 
 fn rounded<N: Number>(problem: &Problem, from: impl Fn(f32) -> N) -> [Vec<N>; 3] {
@@ -54,15 +123,16 @@ fn call<N: Number>(problem: &Problem, inputs: &[Vec<N>; 3], options: &Options) -
 
 fn judge<N: Number>(problem: &Problem, inputs: &[Vec<N>; 3], output: &HostOutput<N>) {
     let [q, k, v] = [0, 1, 2].map(|index| N::bits(&inputs[index]));
-    let inputs = Inputs::from_bits(problem, q, k, v).unwrap();
+    let inputs = Arrays::new(problem).join(problem, Inputs::from_bits(problem, q, k, v).unwrap());
     let actual = Outputs::from_bits(problem, N::bits(&output.o), &output.lse).unwrap();
     let parity = Oracle::new(problem, &inputs).unwrap().judge(&actual).unwrap();
     assert!(parity.passes(), "{problem}: {parity:?}");
 }
 
-fn check(text: &str, change: impl Fn(Options<'static>) -> Options<'static>) -> Result<(), Error> {
+fn check(text: &str, change: impl Fn(Options) -> Options) -> Result<(), Error> {
     let problem: Problem = text.parse().unwrap();
-    let options = change(options(&problem));
+    let arrays = Arrays::new(&problem);
+    let options = change(arrays.options(&problem));
     match problem.dtype() {
         DType::F16 => {
             let inputs = rounded(&problem, f16::from_f32);
@@ -79,7 +149,75 @@ fn check(text: &str, change: impl Fn(Options<'static>) -> Options<'static>) -> R
 #[test]
 fn the_emulator_answers_as_the_oracle_does() {
     for problem in PROBLEMS {
-        check(problem, Options::emulator).unwrap_or_else(|error| panic!("{problem}: {error}"));
+        check(problem, |options| options.emulator()).unwrap_or_else(|error| panic!("{problem}: {error}"));
+    }
+}
+
+/// A query sees itself, and keys before it that are as far away as a multiple of `step`.
+struct Stride {
+    step: u32,
+}
+
+impl Mask for Stride {
+    fn seen_by_some(&self, queries: Range<U32>, of: Lengths) -> Range<U32> {
+        0.into()..queries.end.min(of.keys)
+    }
+
+    fn seen_by_all(&self, _: Range<U32>, _: Lengths) -> Range<U32> {
+        0.into()..0.into()
+    }
+
+    fn sees(&self, query: Coordinate, key: Coordinate, _: Lengths) -> Pred {
+        let (query, key) = (query.value(), key.value());
+        let distance = query.saturating_sub(key);
+        key.le(query) & (distance / self.step * self.step).eq(distance)
+    }
+}
+
+/// A number of the head's is added to every score.
+struct Bias {
+    times: f32,
+}
+
+impl Score for Bias {
+    fn apply(&self, score: F32, _: Coordinate, _: Coordinate, head: Head) -> F32 {
+        head.number.mul_add(self.times, score)
+    }
+
+    fn numbers(&self) -> Option<&'static str> {
+        Some("bias")
+    }
+}
+
+/// Masks and scores of the user's own, which differ in nothing but their fields.
+fn custom_parts_are_right(text: &str, change: impl Fn(Options) -> Options) -> Result<(), Error> {
+    let problem: Problem = text.parse().unwrap();
+    let (arrays, inputs) = (Arrays::new(&problem), rounded(&problem, f16::from_f32));
+    let masks = [1, 3].map(|step| Custom::new(Stride { step }));
+    let scores = [1.0, -2.0].map(|times| Custom::new(Bias { times }));
+    for _ in 0..2 {
+        for (mask, score) in masks.iter().zip(&scores) {
+            let options = arrays.options(&problem).mask_with(mask).score_with(score).score_numbers(&arrays.slopes);
+            let output = call(&problem, &inputs, &change(options))?;
+            let [q, k, v] = inputs.each_ref().map(|values| f16::bits(values));
+            let inputs = arrays.clone().join(&problem, Inputs::from_bits(&problem, q, k, v).unwrap());
+            let inputs = inputs.with_numbers(arrays.slopes.clone());
+            let (visibility, scoring) = (masks::OnHost(&**mask), scores::OnHost(&**score));
+            let oracle = Oracle::with(&problem, &inputs, &visibility, &scoring).unwrap();
+            let actual = Outputs::from_bits(&problem, f16::bits(&output.o), &output.lse).unwrap();
+            let parity = oracle.judge(&actual).unwrap();
+            assert!(parity.passes(), "{text}, every {}: {parity:?}", mask.step);
+        }
+    }
+    Ok(())
+}
+
+const CUSTOM: [&str; 2] = ["B2 H2 S70 D64", "H2/1 S40,33 D64 sinks documents"];
+
+#[test]
+fn the_emulator_computes_masks_and_scores_of_the_users() {
+    for problem in CUSTOM {
+        custom_parts_are_right(problem, |options| options.emulator()).unwrap();
     }
 }
 
@@ -114,10 +252,14 @@ fn gpu() {
     for problem in PROBLEMS.into_iter().chain(["B1 H64 S640 D128 causal", "bf16 B1 H4 S2000 D256 window100/5"]) {
         check(problem, |options| options).unwrap_or_else(|error| panic!("{problem}: {error}"));
     }
+    for problem in CUSTOM {
+        custom_parts_are_right(problem, |options| options).unwrap_or_else(|error| panic!("{problem}: {error}"));
+    }
     for config in 1..=9 {
         check("B2 H3 Sq200 Sk300 D64 causal", |options| options.config(config)).unwrap();
     }
     streams_and_graphs_agree(&context);
+    arrays_on_the_gpu_give_the_same_bits(&context);
     wrong_device_arguments(&context);
 }
 
@@ -131,7 +273,7 @@ fn no_gpu(error: cuda::Error) {
 }
 
 /// 1,000 launches in one stream, as many in eight, and a graph: the same bits.
-fn streams_and_graphs_agree(context: &std::sync::Arc<Context>) {
+fn streams_and_graphs_agree(context: &Arc<Context>) {
     let problem: Problem = "B2 H8 S500 D64 causal bshd".parse().unwrap();
     let (shape, bytes) = (sizes(problem.q_shape()), problem.q_shape().elements() * 2);
     let inputs = rounded(&problem, f16::from_f32);
@@ -170,7 +312,45 @@ fn streams_and_graphs_agree(context: &std::sync::Arc<Context>) {
     println!("1,000 launches in one stream, 1,000 in eight, one in a graph: equal to the bit");
 }
 
-fn wrong_device_arguments(context: &std::sync::Arc<Context>) {
+/// Packed sequences with slopes, sinks and documents, all of it on the GPU, told the longest sequence or not; and cumulative
+/// lengths that are wrong, which nobody reads before the kernel.
+fn arrays_on_the_gpu_give_the_same_bits(context: &Arc<Context>) {
+    let problem: Problem = PROBLEMS[15].parse().unwrap();
+    let (arrays, inputs) = (Arrays::new(&problem), rounded(&problem, f16::from_f32));
+    let expected = call(&problem, &inputs, &arrays.options(&problem)).unwrap();
+    let stream = Stream::new(context).unwrap();
+    let copy = |bytes: &[u8]| {
+        let mut buffer = DeviceBuffer::new(context, bytes.len()).unwrap();
+        buffer.write(&stream, bytes).unwrap();
+        buffer
+    };
+    let shapes = [problem.q_shape(), problem.k_shape(), problem.v_shape()];
+    let memory = inputs.each_ref().map(|values| copy(bytemuck::cast_slice(f16::bits(values))));
+    let [q, k, v] = [0, 1, 2].map(|index| {
+        let Shape { rows, heads, columns, .. } = shapes[index];
+        DeviceTensor::packed(memory[index].slice(), DType::F16, [rows, heads, columns])
+    });
+    let [slopes, sinks] = [&arrays.slopes, &arrays.sinks].map(|numbers| copy(bytemuck::cast_slice(numbers)));
+    let [q_ids, k_ids] = [&arrays.q_ids, &arrays.k_ids].map(|numbers| copy(bytemuck::cast_slice(numbers)));
+    let packed = problem.packed().unwrap();
+    let [cu_q, cu_k] = [packed.queries(), packed.keys()].map(|places| copy(bytemuck::cast_slice(places)));
+    let wrong = copy(bytemuck::cast_slice(&[4000_u32, 90_000, 0, u32::MAX]));
+    let options = options(&problem).alibi(&slopes).sinks(&sinks).documents(&q_ids, &k_ids).stream(&stream);
+    let right = options.clone().packed(&cu_q, &cu_k);
+    for options in [right.clone(), right.clone().longest(problem.queries()), right.clone().longest(9999)] {
+        let output = attention(&q, &k, &v, &options).unwrap();
+        let (mut halves, mut floats) = (vec![0_u16; expected.o.len()], vec![0_f32; expected.lse.len()]);
+        output.o.read(&stream, bytemuck::cast_slice_mut(&mut halves)).unwrap();
+        output.lse.read(&stream, bytemuck::cast_slice_mut(&mut floats)).unwrap();
+        assert!(halves == f16::bits(&expected.o) && floats == expected.lse, "results differ");
+    }
+    attention(&q, &k, &v, &options.packed(&wrong, &wrong)).unwrap();
+    stream.synchronise().expect("the kernel stays inside of the tensors");
+    let error = attention(&q, &k, &v, &right.sinks(&arrays.sinks)).unwrap_err();
+    assert_eq!(error.to_string(), "`sinks` is a slice on the host: expected memory of the GPU, where `q` is");
+}
+
+fn wrong_device_arguments(context: &Arc<Context>) {
     let buffer = DeviceBuffer::new(context, 64 * 64 * 2).unwrap();
     let tensor = DeviceTensor::new(buffer.slice(), DType::F16, [1, 1, 64, 64], Layout::Bhsd);
     let error = attention(&tensor, &tensor, &tensor.strides([1, 1, 1 << 20, 1]), &Options::new()).unwrap_err();

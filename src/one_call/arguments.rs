@@ -1,7 +1,8 @@
 //! What is checked before anything is launched: a wrong argument is named, and costs nothing but this call.
 
+use super::Error;
+use super::extras::{Extras, Memory, WORD_BYTES};
 use super::tensor::View;
-use super::{Error, Options};
 use attention::problem::{HEAD_DIMS, Layout, Problem};
 
 /// What `cp.async` copies at a time, in bytes: addresses and distances are multiples of it.
@@ -22,9 +23,9 @@ pub struct Placed {
     pub device: u32,
 }
 
-/// Whether sizes and types of Q, K and V go together, and what is computed then. The layout is that of Q.
-pub fn problem(q: &View, k: &View, v: &View, options: &Options) -> Result<Problem, Error> {
-    let [batch, heads, queries, columns] = q.shape;
+/// Whether sizes and types of Q, K and V go together.
+pub fn shapes(q: &View, k: &View, v: &View) -> Result<(), Error> {
+    let [batch, heads, _, columns] = q.shape;
     let [_, kv_heads, keys, _] = k.shape;
     for (argument, view, expected) in
         [("k", k, [Some(batch), None, None, Some(columns)]), ("v", v, [Some(batch), Some(kv_heads), Some(keys), None])]
@@ -43,10 +44,7 @@ pub fn problem(q: &View, k: &View, v: &View, options: &Options) -> Result<Proble
     if heads % kv_heads != 0 {
         return Err(shape("k", "heads", kv_heads, || format!("a divisor of the {heads} heads of `q`")));
     }
-    let mut builder = Problem::builder().batch(batch).heads(heads).kv_heads(kv_heads).queries(queries).keys(keys);
-    builder = builder.head_dim(columns).value_dim(v.shape[3]).dtype(q.dtype).mask(options.mask).layout(q.layout());
-    builder = options.scale.into_iter().fold(builder, |builder, scale| builder.scale(scale));
-    Ok(builder.build()?)
+    Ok(())
 }
 
 /// Nothing is empty (there may be no rows of K and V: then nothing is seen), and heads have columns that kernels take.
@@ -70,12 +68,19 @@ fn same_dtype(argument: &'static str, view: &View, q: &View) -> Result<(), Error
     }
 }
 
-fn shape(argument: &'static str, dimension: &'static str, found: u32, expected: impl FnOnce() -> String) -> Error {
+pub fn shape(argument: &'static str, dimension: &'static str, found: u32, expected: impl FnOnce() -> String) -> Error {
     Error::Shape { argument, dimension, found: found.into(), expected: expected() }
 }
 
-/// Whether Q, K, V, O and the log-sum-exp lie where a kernel on that GPU can read and write them.
-pub fn placement(problem: &Problem, inputs: [&Placed; 3], o: &Placed, lse: &Placed, device: u32) -> Result<(), Error> {
+/// Whether Q, K, V, O, the log-sum-exp and the arrays lie where a kernel on that GPU can read and write them.
+pub fn placement(
+    problem: &Problem,
+    inputs: [&Placed; 3],
+    o: &Placed,
+    lse: &Placed,
+    extras: &Extras<Memory>,
+    device: u32,
+) -> Result<(), Error> {
     output_shape(problem, inputs[0], o)?;
     let needed = 4 * u64::from(problem.batch()) * u64::from(problem.heads()) * u64::from(problem.queries());
     if lse.bytes != needed {
@@ -83,19 +88,47 @@ pub fn placement(problem: &Problem, inputs: [&Placed; 3], o: &Placed, lse: &Plac
     }
     let [q, k, v] = inputs;
     for tensor in [q, k, v, o, lse] {
-        if tensor.device != device {
-            return Err(Error::Device { argument: tensor.argument, found: tensor.device, expected: device });
-        }
-        if !tensor.address.is_multiple_of(COPY_BYTES) {
-            return Err(Error::Alignment { argument: tensor.argument, address: tensor.address });
-        }
+        place(tensor.argument, tensor.address, COPY_BYTES, tensor.device, device)?;
     }
-    for tensor in [q, k, v, o] {
+    for (extra, memory) in extras.iter() {
+        place(extra.argument(), memory.address, WORD_BYTES, memory.device, device)?;
+    }
+    let lse = (lse.argument, lse.address, lse.address.saturating_add(lse.bytes));
+    let mut spans = [lse; 4];
+    for (span, tensor) in spans.iter_mut().zip([q, k, v, o]) {
         tensor.check_strides()?;
-        tensor.check_reach()?;
+        *span = tensor.span()?;
     }
     o.check_places_differ()?;
-    overlaps(&[(o, [q, k, v, lse]), (lse, [q, k, v, o])])
+    let [q, k, v, o] = spans;
+    for (output, others) in [(o, [q, k, v, lse]), (lse, [q, k, v, o])] {
+        others.into_iter().try_for_each(|other| apart(output, other))?;
+        for (extra, memory) in extras.iter() {
+            apart(output, (extra.argument(), memory.address, memory.address.saturating_add(memory.bytes)))?;
+        }
+    }
+    Ok(())
+}
+
+/// A name, the first byte, and the byte behind the last.
+type Span = (&'static str, u64, u64);
+
+/// Whether an output does not touch the other.
+fn apart((argument, start, end): Span, (other, other_start, other_end): Span) -> Result<(), Error> {
+    match start < other_end && other_start < end {
+        true => Err(Error::Overlap { argument, other }),
+        false => Ok(()),
+    }
+}
+
+fn place(argument: &'static str, address: u64, multiple: u64, found: u32, expected: u32) -> Result<(), Error> {
+    if found != expected {
+        return Err(Error::Device { argument, found, expected });
+    }
+    match address.is_multiple_of(multiple) {
+        true => Ok(()),
+        false => Err(Error::Alignment { argument, address, multiple }),
+    }
 }
 
 fn output_shape(problem: &Problem, q: &Placed, o: &Placed) -> Result<(), Error> {
@@ -109,26 +142,7 @@ fn output_shape(problem: &Problem, q: &Placed, o: &Placed) -> Result<(), Error> 
     Ok(())
 }
 
-fn overlaps(outputs: &[(&Placed, [&Placed; 4])]) -> Result<(), Error> {
-    for (output, others) in outputs {
-        let touches = |other: &&&Placed| output.address < other.end() && other.address < output.end();
-        if let Some(other) = others.iter().find(touches) {
-            return Err(Error::Overlap { argument: output.argument, other: other.argument });
-        }
-    }
-    Ok(())
-}
-
 impl Placed {
-    /// The byte behind the last that it reaches.
-    fn end(&self) -> u64 {
-        match self.view.shape {
-            // The log-sum-exp has no shape of its own.
-            [0, 0, 0, 0] => self.address.saturating_add(self.bytes),
-            _ => self.address.saturating_add(self.reach()),
-        }
-    }
-
     /// Bytes from the first to behind the last element.
     fn reach(&self) -> u64 {
         if self.view.shape.contains(&0) {
@@ -144,10 +158,11 @@ impl Placed {
         (0..4).map(move |index| (index, shape[index], strides[index])).filter(|(_, extent, _)| *extent > 1)
     }
 
-    fn check_reach(&self) -> Result<(), Error> {
+    /// All that it reaches, which is inside of its memory.
+    fn span(&self) -> Result<Span, Error> {
         let expected = self.reach();
         match expected <= self.bytes {
-            true => Ok(()),
+            true => Ok((self.argument, self.address, self.address.saturating_add(expected))),
             false => Err(Error::Length { argument: self.argument, unit: "bytes", found: self.bytes, expected }),
         }
     }
@@ -192,10 +207,21 @@ impl Placed {
     }
 }
 
-/// Whether the slice of a host tensor is as long as its shape says, and its order that of `q`.
-pub fn host(argument: &'static str, view: &View, layout: Layout, values: usize, of_q: Layout) -> Result<(), Error> {
-    if layout != of_q {
-        return Err(Error::Layout { argument, found: layout.to_string(), expected: of_q.to_string() });
+/// Whether the slice of a host tensor is as long as its shape says, and its order that of `q`, or that of packed sequences.
+pub fn host(
+    argument: &'static str,
+    view: &View,
+    layout: Layout,
+    values: usize,
+    of_q: Layout,
+    packed: bool,
+) -> Result<(), Error> {
+    let (expected, reason) = match packed {
+        true => (Layout::Bshd, "as packed sequences are: (rows, heads, columns)"),
+        false => (of_q, "as `q` is"),
+    };
+    if layout != expected {
+        return Err(Error::Layout { argument, found: layout.to_string(), expected: expected.to_string(), reason });
     }
     let expected = view.shape.into_iter().map(u64::from).fold(1, u64::saturating_mul);
     match values as u64 == expected {

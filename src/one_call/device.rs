@@ -1,8 +1,10 @@
 //! Tensors on a GPU.
 
 use super::arguments::{self, Placed};
+use super::call::Call;
+use super::parameters::Block;
 use super::tensor::{DeviceTensor, DeviceTensorMut, View};
-use super::{Error, Options, Tensor, kernels, parameters};
+use super::{Error, Options, Tensor, kernels};
 use attention::planner::{Gpu, OLDEST};
 use attention::problem::{DType, Layout};
 use cuda::{Context, Device, DeviceBuffer, DeviceSliceMut, Stream};
@@ -12,7 +14,7 @@ use cuda::{Context, Device, DeviceBuffer, DeviceSliceMut, Stream};
 pub struct DeviceOutput {
     /// O, in the order of the dimensions of `q`.
     pub o: DeviceBuffer,
-    /// (batch, heads, queries) in f32; −∞ where a query sees no key.
+    /// (batch, heads, queries) in f32, (heads, queries) of packed sequences; −∞ where a query sees no key.
     pub lse: DeviceBuffer,
     dtype: DType,
     shape: [u32; 4],
@@ -30,7 +32,7 @@ impl Tensor for DeviceTensor<'_> {
     type Output = DeviceOutput;
 
     fn attention(q: &Self, k: &Self, v: &Self, options: &Options) -> Result<DeviceOutput, Error> {
-        let problem = arguments::problem(&q.view, &k.view, &v.view, options)?;
+        let problem = Call::new(&q.view, &k.view, &v.view, options)?.problem;
         let stream = StreamOf::new(options)?;
         let (shape, layout, context) = (problem.o_shape(), problem.layout(), stream.get().context());
         let elements = shape.elements();
@@ -48,7 +50,7 @@ impl Tensor for DeviceTensor<'_> {
 }
 
 /// The same as [`attention`](super::attention), into memory of the caller's: O of the shape of Q with the columns of V, and
-/// the log-sum-exp as (batch, heads, queries) in f32. Returns when the launch is in the stream; allocates nothing once the
+/// the log-sum-exp as (batch, heads, queries) in f32, or (heads, queries) of packed sequences. Returns when the launch is in the stream; allocates nothing once the
 /// kernel is loaded, so it may be recorded in a [`cuda::Graph`].
 ///
 /// ```no_run
@@ -81,19 +83,21 @@ pub fn attention_into(
     if options.emulator {
         return Err(Error::EmulatorOnDevice);
     }
-    let problem = arguments::problem(&q.view, &k.view, &v.view, options)?;
+    let extras = options.extras.try_map(|extra, words| words.on_device(extra))?;
+    let call = Call::new(&q.view, &k.view, &v.view, options)?;
+    let problem = &call.problem;
     let stream = StreamOf::new(options)?;
     let (stream, context) = (stream.get(), stream.get().context());
     let inputs = [("q", q), ("k", k), ("v", v)].map(|(argument, tensor)| input(argument, tensor));
     let inputs = [&inputs[0], &inputs[1], &inputs[2]];
     let (o, lse) = (output(o), log_sum_exp(lse, &problem.dtype()));
-    arguments::placement(&problem, inputs, &o, &lse, context.ordinal())?;
+    arguments::placement(problem, inputs, &o, &lse, &extras, context.ordinal())?;
     context.device().at_least(OLDEST)?;
-    let config = options.config_for(&problem, &gpu(context.device()))?;
-    attention::kernels::check(&problem, &config)?;
-    let kernel = kernels::loaded(context, &problem, &config)?;
-    let grid = [problem.queries().div_ceil(config.rows), problem.heads(), problem.batch()];
-    Ok(kernel.launch(stream, grid, &parameters::block(&problem, inputs, &o, &lse))?)
+    let config = options.config_for(problem, &gpu(context.device()))?;
+    attention::kernels::check(problem, &config)?;
+    let kernel = kernels::loaded(context, &call, options, &config)?;
+    let block = Block::new(&call, options, inputs, &o, &lse, &extras);
+    Ok(kernel.launch(stream, call.grid(&config), block.bytes())?)
 }
 
 /// The caller's stream, or the default one of the thread's context.

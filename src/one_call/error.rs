@@ -13,14 +13,29 @@ pub enum Error {
     #[error("`{argument}` is {found}: expected {expected}, as `q` is")]
     DType { argument: &'static str, found: String, expected: String },
     /// Dimensions in memory in different orders.
-    #[error("`{argument}` is {found}: expected {expected}, as `q` is")]
-    Layout { argument: &'static str, found: String, expected: String },
+    #[error("`{argument}` is {found}: expected {expected}, {reason}")]
+    Layout { argument: &'static str, found: String, expected: String, reason: &'static str },
     /// Memory that is shorter than what the shape and the strides reach, or a slice that is longer than its shape.
     #[error("`{argument}` has {found} {unit}: expected {expected} for its shape")]
     Length { argument: &'static str, unit: &'static str, found: u64, expected: u64 },
-    /// Copies move 16 bytes at a time.
-    #[error("`{argument}` begins at {address:#x}: expected a multiple of 16")]
-    Alignment { argument: &'static str, address: u64 },
+    /// An array of numbers that is longer or shorter than the shapes of Q, K and V say.
+    #[error("`{argument}` has {found} {unit}: expected {expected}, {reason}")]
+    Count { argument: &'static str, unit: &'static str, found: u64, expected: u64, reason: &'static str },
+    /// A number on the host of which no softmax comes out.
+    #[error("`{argument}` has {found} at {index}: expected {expected}")]
+    Content { argument: &'static str, found: f32, index: usize, expected: &'static str },
+    /// Packed sequences that end before or behind the last row.
+    #[error("`{argument}` ends at {found}: expected {expected}, the rows of `{tensor}`")]
+    Ends { argument: &'static str, found: u32, expected: u32, tensor: &'static str },
+    /// Options that exclude or need each other.
+    #[error("`{argument}` {found}: expected {expected}")]
+    Combination { argument: &'static str, found: &'static str, expected: &'static str },
+    /// An array that is not where Q, K and V are.
+    #[error("`{argument}` is {found}: expected {expected}, where `q` is")]
+    Place { argument: &'static str, found: &'static str, expected: &'static str },
+    /// Copies move 16 bytes at a time, and numbers have 4.
+    #[error("`{argument}` begins at {address:#x}: expected a multiple of {multiple}")]
+    Alignment { argument: &'static str, address: u64, multiple: u64 },
     /// Strides that kernels cannot follow, or with which elements of an output share their place.
     #[error("`{argument}` has a stride of {stride} elements between {dimension}: expected {expected}")]
     Strides { argument: &'static str, dimension: &'static str, stride: u64, expected: String },

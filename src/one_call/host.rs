@@ -1,8 +1,10 @@
 //! Tensors on the host: copied to a GPU and back, or computed by the emulator.
 
-use super::arguments;
+use super::call::{self, Call};
+use super::extras::{Extra, Extras, Words};
 use super::tensor::{DeviceTensor, HostTensor, Number};
-use super::{Error, Options, Tensor, attention};
+use super::{Error, Options, Tensor, arguments, attention};
+use ::attention::kernels::kernel_with;
 use ::attention::planner::Gpu;
 use ::attention::problem::Problem;
 use cuda::{Context, DeviceBuffer, Stream};
@@ -15,7 +17,7 @@ use launch::backend::{Backend, Options as Schedule};
 pub struct HostOutput<N> {
     /// O, in the order of the dimensions of `q`.
     pub o: Vec<N>,
-    /// (batch, heads, queries); −∞ where a query sees no key.
+    /// (batch, heads, queries), or (heads, queries) of packed sequences; −∞ where a query sees no key.
     pub lse: Vec<f32>,
 }
 
@@ -23,13 +25,15 @@ impl<N: Number> Tensor for HostTensor<'_, N> {
     type Output = HostOutput<N>;
 
     fn attention(q: &Self, k: &Self, v: &Self, options: &Options) -> Result<HostOutput<N>, Error> {
+        let packed = options.extras.get(Extra::CuQ).is_some();
         for (argument, tensor) in [("q", q), ("k", k), ("v", v)] {
-            arguments::host(argument, &tensor.view(), tensor.layout, tensor.values.len(), q.layout)?;
+            arguments::host(argument, &tensor.view(), tensor.layout, tensor.values.len(), q.layout, packed)?;
         }
-        let problem = arguments::problem(&q.view(), &k.view(), &v.view(), options)?;
+        let extras = options.extras.try_map(|extra, words| words.on_host(extra))?;
+        let call = Call::new(&q.view(), &k.view(), &v.view(), options)?;
         let (bits, lse) = match options.emulator {
-            true => on_emulator(&problem, [q, k, v], options)?,
-            false => on_gpu([q, k, v], options)?,
+            true => on_emulator(&call, [q, k, v], &extras, options)?,
+            false => on_gpu([q, k, v], &extras, options)?,
         };
         Ok(HostOutput { o: N::from_bits(bits), lse })
     }
@@ -37,7 +41,7 @@ impl<N: Number> Tensor for HostTensor<'_, N> {
 
 type Bits = (Vec<u16>, Vec<f32>);
 
-fn on_gpu<N: Number>(inputs: [&HostTensor<N>; 3], options: &Options) -> Result<Bits, Error> {
+fn on_gpu<N: Number>(inputs: [&HostTensor<N>; 3], extras: &Extras<&[u8]>, options: &Options) -> Result<Bits, Error> {
     let own;
     let stream = match options.stream {
         Some(stream) => stream,
@@ -46,36 +50,47 @@ fn on_gpu<N: Number>(inputs: [&HostTensor<N>; 3], options: &Options) -> Result<B
             &own
         }
     };
-    let [q, k, v] = inputs.map(|tensor| copy_in(stream, tensor));
+    let [q, k, v] = inputs.map(|tensor| copy_in(stream, bytemuck::cast_slice(N::bits(tensor.values))));
     let memory = [q?, k?, v?];
+    let copies = extras.try_map(|_, bytes| copy_in(stream, bytes))?;
+    let extras = copies.try_map(|_, copy| Ok(Words::Device(copy.slice())))?;
     let [q, k, v] = [0, 1, 2].map(|index| {
         let HostTensor { shape, layout, .. } = *inputs[index];
         DeviceTensor::new(memory[index].slice(), N::DTYPE, shape, layout)
     });
-    let output = attention(&q, &k, &v, &options.clone().stream(stream))?;
+    let output = attention(&q, &k, &v, &options.clone().stream(stream).with_extras(extras))?;
     let (mut o, mut lse) = (vec![0; output.o.slice().bytes() / 2], vec![0.0; output.lse.slice().bytes() / 4]);
     output.o.read(stream, bytemuck::cast_slice_mut(&mut o))?;
     output.lse.read(stream, bytemuck::cast_slice_mut(&mut lse))?;
     Ok((o, lse))
 }
 
-fn copy_in<N: Number>(stream: &Stream, tensor: &HostTensor<N>) -> Result<DeviceBuffer, Error> {
-    let bytes: &[u8] = bytemuck::cast_slice(N::bits(tensor.values));
+fn copy_in(stream: &Stream, bytes: &[u8]) -> Result<DeviceBuffer, Error> {
     let mut buffer = DeviceBuffer::new(stream.context(), bytes.len())?;
     buffer.write(stream, bytes)?;
     Ok(buffer)
 }
 
 /// The kernel that an H200 would run, with all checks of the emulator.
-fn on_emulator<N: Number>(problem: &Problem, inputs: [&HostTensor<N>; 3], options: &Options) -> Result<Bits, Error> {
+fn on_emulator<N: Number>(
+    call: &Call,
+    inputs: [&HostTensor<N>; 3],
+    extras: &Extras<&[u8]>,
+    options: &Options,
+) -> Result<Bits, Error> {
     let said = |error: &dyn std::fmt::Display| Error::Emulator(error.to_string());
-    let kernel = ::attention::kernels::kernel(problem, &options.config_for(problem, &Gpu::H200)?)?;
+    let config = options.config_for(&call.problem, &Gpu::H200)?;
+    let problem = with_places(call, inputs, options)?;
+    let kernel = options.with_parts(&problem, |mask, score| kernel_with(&problem, &config, mask, score))?;
     let mut loaded = Emulator.load(&kernel).map_err(|error| said(&error))?;
     let mut memory = Memory::new(loaded.resolved(), 0).map_err(|error| said(&error))?;
-    for (buffer, tensor) in memory.buffers.iter_mut().zip(inputs) {
+    let tensors = ["q", "k", "v"].into_iter().zip(inputs.map(|tensor| bytemuck::cast_slice(N::bits(tensor.values))));
+    let arrays = extras.iter().map(|(extra, bytes)| (buffer_name(extra, options), *bytes));
+    for (name, bytes) in tensors.chain(arrays) {
+        let buffer = memory.buffers.iter_mut().find(|buffer| buffer.name == name);
         // A buffer has at least one element, though there may be no key.
-        if !tensor.values.is_empty() {
-            buffer.contents = bytemuck::cast_slice::<u16, u8>(N::bits(tensor.values)).to_vec().into();
+        for buffer in buffer.into_iter().filter(|_| !bytes.is_empty()) {
+            buffer.contents = bytes.to_vec().into();
         }
     }
     let run = Emulator.run(&mut loaded, &mut memory, &Schedule::default()).map_err(|error| said(&error))?;
@@ -86,4 +101,20 @@ fn on_emulator<N: Number>(problem: &Problem, inputs: [&HostTensor<N>; 3], option
     let (o, lse) = (bytes("o"), bytes("lse"));
     let halves = o.as_chunks().0.iter().map(|half| u16::from_le_bytes(*half)).collect();
     Ok((halves, lse.as_chunks().0.iter().map(|float| f32::from_le_bytes(*float)).collect()))
+}
+
+/// The problem whose packed sequences are where the host says.
+fn with_places<N: Number>(call: &Call, [q, k, v]: [&HostTensor<N>; 3], options: &Options) -> Result<Problem, Error> {
+    let places = [Extra::CuQ, Extra::CuK].map(|extra| options.extras.get(extra));
+    let [Some(Words::Integers(of_q)), Some(Words::Integers(of_k))] = places else { return Ok(call.problem.clone()) };
+    let builder = call::problem(&q.view(), &k.view(), &v.view(), options).batch(of_q.len() as u32 - 1);
+    Ok(builder.cumulative_queries(of_q.to_vec()).cumulative_keys(of_k.to_vec()).build()?)
+}
+
+/// What the recipe calls it: numbers that a score reads have the name that the score gives them.
+fn buffer_name(extra: Extra, options: &Options) -> &'static str {
+    match (extra, options.custom_score) {
+        (Extra::ScoreNumbers, Some(score)) => score.numbers().unwrap_or_default(),
+        _ => extra.argument(),
+    }
 }

@@ -1,24 +1,137 @@
 //! Kernels that are loaded, by what their text depends on: lengths and scale are parameters, so there are few.
 
-use super::Error;
-use attention::Problem;
+use super::call::Call;
+use super::{Error, Options};
 use attention::configs::Config;
+use attention::kernels::Parts;
 use attention::problem::DType;
+use attention::scoring::ScoreKind;
 use attention::visibility::MaskKind;
 use cuda::{Cache, Context, Counts, Module, Prepared};
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
     context: u64,
     config: Config,
     columns: [u32; 2],
     dtype: DType,
-    mask: MaskKind,
+    mask: MaskKey,
+    score: ScoreKey,
+    sinks: bool,
+    documents: bool,
+    packed: bool,
 }
 
-static LOADED: LazyLock<RwLock<HashMap<Key, Arc<Prepared>>>> = LazyLock::new(RwLock::default);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum MaskKey {
+    Kind(MaskKind),
+    /// By the id of the value.
+    Custom(u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum ScoreKey {
+    Plain,
+    /// The bits of the cap, which is a constant of the kernel.
+    SoftCap(u32),
+    Alibi,
+    /// By the id of the value.
+    Custom(u64),
+}
+
+impl Key {
+    pub fn new(context: u64, call: &Call, options: &Options, config: &Config) -> Key {
+        let problem = &call.problem;
+        Key {
+            context,
+            config: *config,
+            columns: [problem.head_dim(), problem.value_dim()],
+            dtype: problem.dtype(),
+            mask: match options.custom_mask {
+                Some(custom) => MaskKey::Custom(custom.id()),
+                None => MaskKey::Kind(problem.mask()),
+            },
+            score: match (options.custom_score, problem.score()) {
+                (Some(custom), _) => ScoreKey::Custom(custom.id()),
+                (None, ScoreKind::Plain) => ScoreKey::Plain,
+                (None, ScoreKind::SoftCap { cap }) => ScoreKey::SoftCap(cap.to_bits()),
+                (None, ScoreKind::Alibi) => ScoreKey::Alibi,
+            },
+            sinks: problem.sinks(),
+            documents: problem.documents(),
+            packed: call.sequences.is_some(),
+        }
+    }
+
+    fn is_of(&self, id: u64) -> bool {
+        self.mask == MaskKey::Custom(id) || self.score == ScoreKey::Custom(id)
+    }
+}
+
+/// What is loaded, by key.
+pub struct Loaded<P>(RwLock<HashMap<Key, Arc<P>, BuildHasherDefault<Mixer>>>);
+
+/// A rotation and a multiplication for each part of a key. Keys are our own, so that nobody chooses them to collide, and a
+/// call has no time for more.
+#[derive(Default)]
+pub struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+
+    fn write_u8(&mut self, part: u8) {
+        self.write_u64(part.into());
+    }
+
+    fn write_u32(&mut self, part: u32) {
+        self.write_u64(part.into());
+    }
+
+    fn write_u64(&mut self, part: u64) {
+        // 2⁶⁴ divided by the golden ratio: multiples of it spread evenly (Knuth, volume 3, 6.4).
+        self.0 = (self.0.rotate_left(5) ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_isize(&mut self, part: isize) {
+        self.write_u64(part as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+impl<P> Loaded<P> {
+    pub fn get(&self, key: &Key) -> Option<Arc<P>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    /// Keeps it, unless another thread was faster; what is kept then.
+    pub fn keep(&self, key: Key, prepared: Arc<P>) -> Arc<P> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(prepared).clone()
+    }
+
+    pub fn forget(&self, id: u64) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|key, _| !key.is_of(id));
+    }
+}
+
+impl<P> Default for Loaded<P> {
+    fn default() -> Loaded<P> {
+        Loaded(RwLock::default())
+    }
+}
+
+static LOADED: LazyLock<Loaded<Prepared>> = LazyLock::new(Loaded::default);
+/// Context, shared memory and SHA-256 of the text.
+type Text = (u64, u32, String);
+/// They stay loaded: a graph may hold a launch of them.
+static BY_TEXT: LazyLock<Mutex<HashMap<Text, Arc<Prepared>>>> = LazyLock::new(Mutex::default);
 static CACHE: LazyLock<Cache> = LazyLock::new(Cache::from_environment);
 
 /// What happened so far in the cache of compiled kernels that calls of this process share.
@@ -27,25 +140,34 @@ pub fn cache_counts() -> Counts {
 }
 
 /// The kernel, loaded in the context. Only the first call for a kind of problem builds and compiles.
-pub fn loaded(context: &Arc<Context>, problem: &Problem, config: &Config) -> Result<Arc<Prepared>, Error> {
-    let key = Key {
-        context: context.id(),
-        config: *config,
-        columns: [problem.head_dim(), problem.value_dim()],
-        dtype: problem.dtype(),
-        mask: problem.mask(),
-    };
-    if let Some(prepared) = LOADED.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
-        return Ok(prepared.clone());
+pub fn loaded(context: &Arc<Context>, call: &Call, options: &Options, config: &Config) -> Result<Arc<Prepared>, Error> {
+    let key = Key::new(context.id(), call, options, config);
+    match LOADED.get(&key) {
+        Some(prepared) => Ok(prepared),
+        None => Ok(LOADED.keep(key, load(context, call, options, config)?)),
     }
-    let prepared = Arc::new(load(context, problem, config)?);
-    let mut all = LOADED.write().unwrap_or_else(PoisonError::into_inner);
-    Ok(all.entry(key).or_insert(prepared).clone())
 }
 
-fn load(context: &Arc<Context>, problem: &Problem, config: &Config) -> Result<Prepared, Error> {
-    let built = attention::kernels::build(problem, config)?;
+/// A mask or a score is gone, and nobody will ask for its kernels by its id again.
+pub fn forget(id: u64) {
+    LOADED.forget(id);
+}
+
+fn load(context: &Arc<Context>, call: &Call, options: &Options, config: &Config) -> Result<Arc<Prepared>, Error> {
+    let problem = &call.problem;
+    let (sinks, documents, packed) = (problem.sinks(), problem.documents(), call.sequences.is_some());
+    let built = options.with_parts(problem, |mask, score| {
+        let parts = Parts { mask, score, sinks, documents, packed };
+        attention::kernels::build_parts(problem.dtype(), problem.dims(), config, &parts)
+    })?;
+    let text = ptx::print(&built.module);
+    let by_text = || BY_TEXT.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (context.id(), built.shared_bytes, launch::hash::hex(text.as_bytes()));
+    if let Some(prepared) = by_text().get(&key) {
+        return Ok(prepared.clone());
+    }
     let name = format!("attention_config{}.ptx", config.id);
-    let module = Module::from_ptx_cached(context, &CACHE, &name, &ptx::print(&built.module))?;
-    Ok(Prepared::new(module, &built.module.functions[0], [built.threads, 1, 1], built.shared_bytes)?)
+    let module = Module::from_ptx_cached(context, &CACHE, &name, &text)?;
+    let prepared = Prepared::new(module, &built.module.functions[0], [built.threads, 1, 1], built.shared_bytes)?;
+    Ok(by_text().entry(key).or_insert(Arc::new(prepared)).clone())
 }

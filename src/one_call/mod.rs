@@ -8,16 +8,23 @@
 //! the next process ([`cuda::Cache`]; `VERIFLASH_CACHE` names the folder, or is `off`).
 
 mod arguments;
+mod call;
+mod custom;
 mod device;
 mod error;
+mod extras;
 mod host;
 mod kernels;
 mod options;
 mod parameters;
 mod tensor;
+#[cfg(test)]
+mod tests;
 
+pub use custom::Custom;
 pub use device::{DeviceOutput, attention_into};
 pub use error::Error;
+pub use extras::Array;
 pub use host::HostOutput;
 pub use kernels::cache_counts;
 pub use options::Options;

@@ -1,9 +1,13 @@
 //! How attention is computed, beyond Q, K and V.
 
-use super::Error;
+use super::extras::{Array, Extra, Extras, Words};
+use super::{Custom, Error};
 use attention::configs::Config;
+use attention::kernels::parts::masks::Mask;
+use attention::kernels::parts::scores::Score;
 use attention::planner::{self, Gpu};
 use attention::problem::Problem;
+use attention::scoring::ScoreKind;
 use attention::visibility::MaskKind;
 use cuda::Stream;
 
@@ -13,9 +17,18 @@ use cuda::Stream;
 /// ```
 /// let options = veriflash::Options::new().causal().scale(0.1);
 /// ```
+///
+/// Arrays ([`Array`]) lie where Q, K and V do. Their places, alignment and lengths are checked in every call, and that no
+/// output overlaps them. Their contents are read on the host alone: on a GPU a slope that is NaN makes its head NaN, and of
+/// cumulative lengths that are wrong the kernel takes what is inside of the tensors.
 #[derive(Clone, Debug, Default)]
 pub struct Options<'a> {
     pub(super) mask: MaskKind,
+    pub(super) custom_mask: Option<&'a Custom<dyn Mask + 'a>>,
+    pub(super) softcap: Option<f32>,
+    pub(super) custom_score: Option<&'a Custom<dyn Score + 'a>>,
+    pub(super) extras: Extras<Words<'a>>,
+    pub(super) longest: Option<u32>,
     pub(super) scale: Option<f32>,
     config: Option<u32>,
     pub(super) stream: Option<&'a Stream>,
@@ -42,6 +55,203 @@ impl<'a> Options<'a> {
     /// Any of the built-in masks.
     pub fn mask(mut self, mask: MaskKind) -> Self {
         self.mask = mask;
+        self
+    }
+
+    /// A mask of the user's own, instead of the built-in ones. It is compiled into the kernel; [`Custom`] has an example.
+    ///
+    /// What it promises is not checked on a GPU: run it once with [`Options::emulator`], which does.
+    pub fn mask_with<M: Mask>(mut self, mask: &'a Custom<M>) -> Self {
+        self.custom_mask = Some(mask);
+        self
+    }
+
+    /// Queries see only keys of their own document, and of those what the mask shows: a number for each query and each key,
+    /// as (batch, rows).
+    ///
+    /// ```
+    /// use veriflash::half::f16;
+    /// use veriflash::{HostTensor, Options, attention};
+    ///
+    /// let zeros = vec![f16::ZERO; 5 * 16];
+    /// let tensor = HostTensor::new(&zeros, [1, 1, 5, 16]);
+    /// let ids = [7, 7, 8, 8, 8];
+    /// let options = Options::new().causal().documents(&ids, &ids).emulator();
+    /// let output = attention(&tensor, &tensor, &tensor, &options)?;
+    /// let seen: Vec<f32> = output.lse.iter().map(|lse| lse.exp().round()).collect();
+    /// assert_eq!(seen, [1.0, 2.0, 1.0, 2.0, 3.0]);
+    /// # Ok::<(), veriflash::Error>(())
+    /// ```
+    pub fn documents(mut self, q_ids: impl Into<Array<'a, u32>>, k_ids: impl Into<Array<'a, u32>>) -> Self {
+        self.extras.set(Extra::QIds, q_ids.into().into());
+        self.extras.set(Extra::KIds, k_ids.into().into());
+        self
+    }
+
+    /// Sequences of different lengths, one behind the other (`flash_attn_varlen_func` has the same): where each of them
+    /// begins among the rows of Q and of K, and where the last one ends. Q, K, V and O are (rows, heads, columns), as
+    /// [`HostTensor::packed`](super::HostTensor::packed) and [`DeviceTensor::packed`](super::DeviceTensor::packed) make them;
+    /// the log-sum-exp is (heads, rows). Each sequence has its own diagonal, where the mask has one.
+    ///
+    /// On the host the numbers must begin with 0, never go backwards, and end at the rows of `q` and of `k`. On a GPU they
+    /// are not read before the kernel does, which never leaves the tensors; queries that belong to no sequence are not
+    /// written there.
+    ///
+    /// ```
+    /// use veriflash::half::f16;
+    /// use veriflash::{HostTensor, Options, attention};
+    ///
+    /// let zeros = vec![f16::ZERO; 5 * 16];
+    /// let tensor = HostTensor::packed(&zeros, [5, 1, 16]); // rows, heads, columns
+    /// let begins = [0, 2, 5]; // a sequence of two rows, and one of three
+    /// let options = Options::new().causal().packed(&begins, &begins).emulator();
+    /// let output = attention(&tensor, &tensor, &tensor, &options)?;
+    /// let seen: Vec<f32> = output.lse.iter().map(|lse| lse.exp().round()).collect();
+    /// assert_eq!(seen, [1.0, 2.0, 1.0, 2.0, 3.0]);
+    /// # Ok::<(), veriflash::Error>(())
+    /// ```
+    pub fn packed(mut self, cu_q: impl Into<Array<'a, u32>>, cu_k: impl Into<Array<'a, u32>>) -> Self {
+        self.extras.set(Extra::CuQ, cu_q.into().into());
+        self.extras.set(Extra::CuK, cu_k.into().into());
+        self
+    }
+
+    /// The most queries that a packed sequence on a GPU has (`max_seqlen_q`): blocks are launched for that many. Queries
+    /// beyond are not computed. Without it there are blocks for sequences as long as all together, most of which have nothing
+    /// to do. On the host the lengths are known, and this only checked.
+    ///
+    /// ```no_run
+    /// use veriflash::attention::problem::DType;
+    /// use veriflash::cuda::{Context, DeviceBuffer};
+    /// use veriflash::{DeviceTensor, Options, attention};
+    ///
+    /// let (rows, heads, columns, sequences) = (10_000, 8, 128, 32);
+    /// let context = Context::here()?;
+    /// let memory = DeviceBuffer::new(&context, (rows * heads * columns * 2) as usize)?;
+    /// let begins = DeviceBuffer::new(&context, (sequences + 1) * 4)?; // u32, or i32 from 0 on
+    /// let qkv = DeviceTensor::packed(memory.slice(), DType::Bf16, [rows, heads, columns]);
+    /// let output = attention(&qkv, &qkv, &qkv, &Options::new().causal().packed(&begins, &begins).longest(512))?;
+    /// # Ok::<(), veriflash::Error>(())
+    /// ```
+    pub fn longest(mut self, queries: u32) -> Self {
+        self.longest = Some(queries);
+        self
+    }
+
+    /// `cap · tanh(score / cap)`: no score is beyond the cap, which is a constant of the kernel.
+    ///
+    /// ```
+    /// use veriflash::half::f16;
+    /// use veriflash::{HostTensor, Options, attention};
+    ///
+    /// let large = vec![f16::from_f32(10.0); 16];
+    /// let tensor = HostTensor::new(&large, [1, 1, 1, 16]);
+    /// let output = attention(&tensor, &tensor, &tensor, &Options::new().softcap(30.0).emulator())?;
+    /// assert!((output.lse[0] - 30.0).abs() < 1e-3, "of a score of 400");
+    /// # Ok::<(), veriflash::Error>(())
+    /// ```
+    pub fn softcap(mut self, cap: f32) -> Self {
+        self.softcap = Some(cap);
+        self
+    }
+
+    /// ALiBi: scores lose `slope · |query + keys − queries − key|`, with a slope for each head (as FlashAttention has it).
+    ///
+    /// ```
+    /// use veriflash::half::f16;
+    /// use veriflash::{HostTensor, Options, attention};
+    ///
+    /// let zeros = vec![f16::ZERO; 2 * 2 * 16];
+    /// let tensor = HostTensor::new(&zeros, [1, 2, 2, 16]);
+    /// let slopes = [0.5, 0.25];
+    /// let output = attention(&tensor, &tensor, &tensor, &Options::new().causal().alibi(&slopes).emulator())?;
+    /// assert!((output.lse[1] - (1.0 + (-0.5f32).exp()).ln()).abs() < 1e-6, "the second query of the first head");
+    /// assert!((output.lse[3] - (1.0 + (-0.25f32).exp()).ln()).abs() < 1e-6, "and of the second");
+    /// # Ok::<(), veriflash::Error>(())
+    /// ```
+    pub fn alibi(mut self, slopes: impl Into<Array<'a, f32>>) -> Self {
+        self.extras.set(Extra::Slopes, slopes.into().into());
+        self
+    }
+
+    /// A score of the user's own. It is compiled into the kernel.
+    ///
+    /// ```
+    /// use veriflash::attention::kernels::parts::scores::Head;
+    /// use veriflash::half::f16;
+    /// use veriflash::tile::prelude::*;
+    /// use veriflash::{Custom, HostTensor, Options, Score, attention};
+    ///
+    /// /// Every score is the same, whatever query and key are.
+    /// struct Same(f32);
+    ///
+    /// impl Score for Same {
+    ///     fn apply(&self, _: F32, _: Coordinate, _: Coordinate, _: Head) -> F32 {
+    ///         self.0.into()
+    ///     }
+    /// }
+    ///
+    /// let ones = vec![f16::ONE; 16];
+    /// let tensor = HostTensor::new(&ones, [1, 1, 1, 16]);
+    /// let same = Custom::new(Same(2.0));
+    /// let output = attention(&tensor, &tensor, &tensor, &Options::new().score_with(&same).emulator())?;
+    /// assert!((output.lse[0] - 2.0).abs() < 1e-6);
+    /// # Ok::<(), veriflash::Error>(())
+    /// ```
+    pub fn score_with<S: Score>(mut self, score: &'a Custom<S>) -> Self {
+        self.custom_score = Some(score);
+        self
+    }
+
+    /// What a score of the user's own reads for each head, where its [`Score::numbers`] says so.
+    ///
+    /// ```
+    /// use veriflash::attention::kernels::parts::scores::Head;
+    /// use veriflash::half::f16;
+    /// use veriflash::tile::prelude::*;
+    /// use veriflash::{Custom, HostTensor, Options, Score, attention};
+    ///
+    /// /// Every head has a temperature of its own.
+    /// struct Temperature;
+    ///
+    /// impl Score for Temperature {
+    ///     fn apply(&self, score: F32, _: Coordinate, _: Coordinate, head: Head) -> F32 {
+    ///         score * head.number
+    ///     }
+    ///
+    ///     fn numbers(&self) -> Option<&'static str> {
+    ///         Some("temperatures") // the name of the kernel's parameter
+    ///     }
+    /// }
+    ///
+    /// let ones = vec![f16::ONE; 2 * 16];
+    /// let tensor = HostTensor::new(&ones, [1, 2, 1, 16]);
+    /// let temperature = Custom::new(Temperature);
+    /// let options = Options::new().score_with(&temperature).score_numbers(&[0.5, 2.0]).emulator();
+    /// let output = attention(&tensor, &tensor, &tensor, &options)?;
+    /// assert_eq!(output.lse, [0.5 * 4.0, 2.0 * 4.0], "of scores 16/√16");
+    /// # Ok::<(), veriflash::Error>(())
+    /// ```
+    pub fn score_numbers(mut self, numbers: impl Into<Array<'a, f32>>) -> Self {
+        self.extras.set(Extra::ScoreNumbers, numbers.into().into());
+        self
+    }
+
+    /// Attention sinks: a logit for each head that the sum of the softmax counts, as if there were one more key with a value
+    /// of zeros. −∞ is no sink.
+    ///
+    /// ```
+    /// use veriflash::half::f16;
+    /// use veriflash::{HostTensor, Options, attention};
+    ///
+    /// let (zeros, ones) = (vec![f16::ZERO; 16], vec![f16::ONE; 16]);
+    /// let (query, value) = (HostTensor::new(&zeros, [1, 1, 1, 16]), HostTensor::new(&ones, [1, 1, 1, 16]));
+    /// let output = attention(&query, &query, &value, &Options::new().sinks(&[0.0]).emulator())?;
+    /// assert_eq!(output.o[0].to_f32(), 0.5, "the sink has as much weight as the only key");
+    /// # Ok::<(), veriflash::Error>(())
+    /// ```
+    pub fn sinks(mut self, sinks: impl Into<Array<'a, f32>>) -> Self {
+        self.extras.set(Extra::Sinks, sinks.into().into());
         self
     }
 
@@ -74,5 +284,36 @@ impl<'a> Options<'a> {
             Some(id) => Config::by_id(id).ok_or(Error::Config { id }),
             None => Ok(planner::plan(problem, gpu)?),
         }
+    }
+
+    /// The same with its arrays elsewhere.
+    pub(super) fn with_extras(mut self, extras: Extras<Words<'a>>) -> Self {
+        self.extras = extras;
+        self
+    }
+
+    /// The built-in score that the options name; one of the user's own takes its place.
+    pub(super) fn score_kind(&self) -> ScoreKind {
+        match self.softcap {
+            Some(cap) => ScoreKind::SoftCap { cap },
+            None if self.extras.get(Extra::Slopes).is_some() => ScoreKind::Alibi,
+            None => ScoreKind::Plain,
+        }
+    }
+
+    /// Whether scores stay as they are.
+    pub(super) fn is_plain(&self) -> bool {
+        match self.custom_score {
+            Some(score) => score.is_plain(),
+            None => self.score_kind() == ScoreKind::Plain,
+        }
+    }
+
+    /// Builds something with mask and score: the user's own, or those that the problem names.
+    pub(super) fn with_parts<R>(&self, problem: &Problem, build: impl FnOnce(&dyn Mask, &dyn Score) -> R) -> R {
+        let (mask, score) = (problem.mask().mask(), problem.score().score());
+        let mask: &dyn Mask = self.custom_mask.map_or(&*mask, |custom| &**custom);
+        let score: &dyn Score = self.custom_score.map_or(&*score, |custom| &**custom);
+        build(mask, score)
     }
 }

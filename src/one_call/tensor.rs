@@ -60,6 +60,11 @@ macro_rules! device_tensor {
                 $tensor { memory, view: View::new(dtype, shape, layout) }
             }
 
+            /// Packed sequences ([`Options::packed`](super::Options::packed)): (rows, heads, columns), without gaps.
+            pub fn packed(memory: $slice<'a>, dtype: DType, [rows, heads, columns]: [u32; 3]) -> $tensor<'a> {
+                $tensor::new(memory, dtype, [1, heads, rows, columns], Layout::Bshd)
+            }
+
             /// With other distances: elements from one to the next batch entry, head, row and column.
             pub fn strides(mut self, strides: [u64; 4]) -> $tensor<'a> {
                 self.view.strides = strides;
@@ -118,6 +123,11 @@ impl<'a, N: Number> HostTensor<'a, N> {
     /// In the order (batch, heads, rows, columns), without gaps.
     pub fn new(values: &'a [N], shape: [u32; 4]) -> HostTensor<'a, N> {
         HostTensor { values, shape, layout: Layout::Bhsd }
+    }
+
+    /// Packed sequences ([`Options::packed`](super::Options::packed)): (rows, heads, columns), without gaps.
+    pub fn packed(values: &'a [N], [rows, heads, columns]: [u32; 3]) -> HostTensor<'a, N> {
+        HostTensor { values, shape: [1, heads, rows, columns], layout: Layout::Bshd }
     }
 
     /// In another order in memory; the shape stays (batch, heads, rows, columns).

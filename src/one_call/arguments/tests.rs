@@ -1,8 +1,15 @@
+use super::super::Options;
+use super::super::call::Call;
+use super::super::extras::Extra;
 use super::*;
 use attention::problem::DType;
 
 fn view(shape: [u32; 4]) -> View {
     View::new(DType::F16, shape, Layout::Bhsd)
+}
+
+fn problem(q: &View, k: &View, v: &View, options: &Options) -> Result<Problem, Error> {
+    Ok(Call::new(q, k, v, options)?.problem)
 }
 
 fn refused(q: [u32; 4], k: [u32; 4], v: [u32; 4]) -> String {
@@ -64,7 +71,7 @@ fn right() -> [Placed; 5] {
 fn place(tensors: [Placed; 5]) -> Result<(), Error> {
     let [q, k, v, o, lse] = tensors;
     let problem = problem(&q.view, &k.view, &v.view, &Options::new())?;
-    placement(&problem, [&q, &k, &v], &o, &lse, 1)
+    placement(&problem, [&q, &k, &v], &o, &lse, &Extras::default(), 1)
 }
 
 fn wrong(change: impl FnOnce(&mut [Placed; 5])) -> String {
@@ -138,9 +145,30 @@ fn strides_that_kernels_cannot_follow_name_the_argument() {
 
 #[test]
 fn host_slices_are_as_long_as_their_shapes() {
-    let check =
-        |layout, values| host("k", &view([2, 6, 5, 64]), layout, values, Layout::Bhsd).map_err(|e| e.to_string());
+    let check = |layout, values| {
+        host("k", &view([2, 6, 5, 64]), layout, values, Layout::Bhsd, false).map_err(|e| e.to_string())
+    };
     assert_eq!(check(Layout::Bhsd, 3840), Ok(()));
     assert_eq!(check(Layout::Bhsd, 3839).unwrap_err(), "`k` has 3839 elements: expected 3840 for its shape");
     assert_eq!(check(Layout::Bshd, 3840).unwrap_err(), "`k` is bshd: expected bhsd, as `q` is");
+    let packed = host("q", &view([1, 6, 5, 64]), Layout::Bhsd, 1920, Layout::Bhsd, true).unwrap_err();
+    assert_eq!(packed.to_string(), "`q` is bhsd: expected bshd, as packed sequences are: (rows, heads, columns)");
+}
+
+#[test]
+fn arrays_lie_where_kernels_can_read_them() {
+    let [q, k, v, o, lse] = right();
+    let problem = problem(&q.view, &k.view, &v.view, &Options::new()).unwrap();
+    let place = |extra, address, device| {
+        let mut extras = Extras::default();
+        extras.set(extra, Memory { address, bytes: 24, device });
+        placement(&problem, [&q, &k, &v], &o, &lse, &extras, 1).map_err(|error| error.to_string())
+    };
+    assert_eq!(place(Extra::Sinks, 0x60_0004, 1), Ok(()));
+    assert_eq!(place(Extra::Sinks, 0x60_0002, 1).unwrap_err(), "`sinks` begins at 0x600002: expected a multiple of 4");
+    let elsewhere = place(Extra::CuK, 0x60_0000, 0).unwrap_err();
+    assert_eq!(elsewhere, "`cu_k` lies on GPU 0: expected GPU 1, where the stream is");
+    let (in_o, in_lse) = (place(Extra::QIds, o.address + 100, 1), place(Extra::Slopes, lse.address, 1));
+    assert_eq!(in_o.unwrap_err(), "`o` overlaps `q_ids`: expected memory of its own");
+    assert_eq!(in_lse.unwrap_err(), "`lse` overlaps `slopes`: expected memory of its own");
 }

@@ -1,0 +1,67 @@
+//! A call as far as it goes without a driver.
+
+mod bad_input;
+mod cost;
+mod keys;
+
+use super::arguments::{self, Placed};
+use super::call::Call;
+use super::extras::{Extra, Extras, Memory};
+use super::parameters::Block;
+use super::tensor::View;
+use super::{Error, Options};
+use attention::problem::{DType, Layout};
+
+/// The GPU of the stream.
+const DEVICE: u32 = 1;
+
+/// What `attention_into` is given, with everything where it belongs.
+#[derive(Clone)]
+struct Attempt<'a> {
+    q: Placed,
+    k: Placed,
+    v: Placed,
+    o: Placed,
+    lse: Placed,
+    extras: Extras<Memory>,
+    options: Options<'a>,
+}
+
+impl<'a> Attempt<'a> {
+    /// Q and O have that shape, K and V as many rows of two heads; nothing overlaps.
+    fn new(shape: [u32; 4], layout: Layout, options: Options<'a>) -> Attempt<'a> {
+        let [batch, heads, rows, columns] = shape;
+        let at = |number: u64| 0x1000_0000 * (number + 1);
+        let placed = |argument, number, shape: [u32; 4]| {
+            let bytes = shape.into_iter().map(u64::from).product::<u64>() * 2;
+            let view = View::new(DType::F16, shape, layout);
+            Placed { argument, view, address: at(number), bytes, device: DEVICE }
+        };
+        let of_keys = [batch, 2, rows, columns];
+        let view = View { dtype: DType::F16, shape: [0; 4], strides: [0; 4] };
+        let bytes = u64::from(batch * heads * rows) * 4;
+        let lse = Placed { argument: "lse", view, address: at(4), bytes, device: DEVICE };
+        let place = |extra: Extra, words: &super::extras::Words| {
+            Ok(Memory { address: at(5 + extra as u64), bytes: words.bytes(), device: DEVICE })
+        };
+        let extras = options.extras.try_map(place).expect("every array has a place");
+        let (q, k, v, o) =
+            (placed("q", 0, shape), placed("k", 1, of_keys), placed("v", 2, of_keys), placed("o", 3, shape));
+        Attempt { q, k, v, o, lse, extras, options }
+    }
+
+    /// What `attention_into` checks.
+    fn check(&self) -> Result<Call, Error> {
+        let call = Call::new(&self.q.view, &self.k.view, &self.v.view, &self.options)?;
+        arguments::placement(&call.problem, self.inputs(), &self.o, &self.lse, &self.extras, DEVICE)?;
+        Ok(call)
+    }
+
+    fn block(&self, call: &Call) -> Block {
+        Block::new(call, &self.options, self.inputs(), &self.o, &self.lse, &self.extras)
+    }
+
+    fn inputs(&self) -> [&Placed; 3] {
+        [&self.q, &self.k, &self.v]
+    }
+}
