@@ -321,6 +321,13 @@ fn copy_started_by_some_lanes() {
         let ring = ring("keys", 2);
         predicated(thread_index().lt(64), || ring.start(0));
     });
+    assert_eq!(message, "ring `keys` needs every thread of the block, and this branch may split it");
+    let message = wrong(|| {
+        let ring = ring("keys", 2);
+        ring.start(0);
+        let key = ring.wait();
+        predicated(thread_index().lt(64), || key.release());
+    });
     assert_eq!(message, "the predicated block does not leave a pipeline as it found it");
 }
 
