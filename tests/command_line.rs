@@ -471,6 +471,8 @@ fn a_problem_may_come_in_flags() {
         ),
         (&["--head-dim", "264"], "head dimension 264 is not supported: expected a multiple of 8 from 16 to 256"),
         (&["--value-dim", "12"], "head dimension 12 is not supported: expected a multiple of 8 from 16 to 256"),
+        (&["--config", "6", "--math", "scalar"], "config 6 has no scalar math: expected one of configs 1 to 5"),
+        (&["--math", "vector"], "expected one of tensor, scalar"),
         (&["--config", "10"], "there is no config 10: expected one of 1, 2, 3, 4, 5, 6"),
         (&["--arch", "sm_75"], "expected one of sm_80, sm_86, sm_89, sm_90"),
     ] {
@@ -490,6 +492,8 @@ fn the_planner_chooses_the_printed_kernel() {
     };
     assert_eq!(printed(&[]), printed(&["--config", "8"]));
     assert_eq!(printed(&["--arch", "sm_90"]), printed(&["--config", "9"]));
+    assert_eq!(printed(&["--math", "scalar"]), printed(&["--config", "1", "--math", "scalar"]));
+    assert_ne!(printed(&["--math", "scalar"]), printed(&["--config", "1"]));
     assert!(printed(&["--arch", "sm_90"]).contains(".target sm_80"));
 }
 

@@ -1,6 +1,6 @@
 //! Our kernels on the emulator: right by the oracle's rule, and silent under every schedule.
 
-use attention::configs::CONFIGS;
+use attention::configs::{CONFIGS, Config};
 use attention::kernels::parts::scores::{Head, OnHost, Score};
 use attention::oracle::Parity;
 use attention::problem::{DType, Layout};
@@ -23,14 +23,23 @@ fn run(kernel: &Kernel) -> Sanitized {
 
 /// No finding, and the result that the oracle accepts, under every schedule, for each configuration that has room.
 fn check(problem: &Problem) {
-    for config in CONFIGS.iter().filter(|config| config.fits(problem.dims())) {
-        let case = Case::new(kernels::kernel(problem, config).unwrap()).unwrap();
+    check_each(problem, CONFIGS);
+}
+
+/// The same on plain cores, for the configurations that have them.
+fn check_scalar(problem: &Problem) {
+    check_each(problem, CONFIGS.into_iter().filter_map(Config::scalar));
+}
+
+fn check_each(problem: &Problem, configs: impl IntoIterator<Item = Config>) {
+    for config in configs.into_iter().filter(|config| config.fits(problem.dims())) {
+        let case = Case::new(kernels::kernel(problem, &config).unwrap()).unwrap();
         assert_eq!(case.problem, *problem, "config {}: what the recipe says", config.id);
         let sanitized = run(&case.kernel);
-        assert_eq!(sanitized.findings, vec![], "config {} {problem}", config.id);
+        assert_eq!(sanitized.findings, vec![], "{} {problem}", case.kernel.name);
         for (seed, _, memory) in &sanitized.runs {
             let parity = case.judge(memory).unwrap();
-            assert!(parity.passes(), "config {} {problem}, schedule {seed}: {parity:?}", config.id);
+            assert!(parity.passes(), "{} {problem}, schedule {seed}: {parity:?}", case.kernel.name);
         }
     }
 }
@@ -45,11 +54,52 @@ fn kernels_are_right_and_silent() {
     }
 }
 
+/// Both types and layouts, every mask, ragged and even lengths, groups of heads, narrow, wide and unequal heads, rows
+/// without keys.
+#[test]
+fn scalar_kernels_are_right_and_silent() {
+    for problem in [
+        "f16 B1 H2/1 Sq35 Sk70 D64 full",
+        "bf16 B2 H2/1 Sq33 Sk97 D64 causal bshd",
+        "f16 B1 H2 Sq64 Sk128 D64 causal-top-left",
+        "f16 B1 H1 Sq97 Sk161 D64 window40/3",
+        "f16 B1 H1 Sq1 Sk130 D64 causal",
+        "f16 B1 H1 Sq70 Sk5 D64 causal",
+        "f16 B1 H1 Sq33 Sk0 D64 full",
+        "f16 B1 H2/1 Sq35 Sk70 D128 causal",
+        "bf16 B1 H1 Sq20 Sk65 D128 full bshd",
+        "f16 B1 H1 Sq20 Sk70 D16 full",
+        "f16 B1 H1 Sq20 Sk70 D40/72 causal",
+        "bf16 B1 H1 Sq20 Sk70 D72/40 full",
+        "f16 B1 H1 Sq20 Sk70 D120 causal",
+        "f16 B1 H1 Sq20 Sk70 D192/256 full",
+    ] {
+        check_scalar(&problem.parse().unwrap());
+    }
+}
+
+#[test]
+fn scalar_kernels_have_every_part() {
+    for problem in [
+        "f16 B1 H2/1 Sq35 Sk70 D64 causal softcap2",
+        "f16 B1 H2 Sq35 Sk70 D64 full alibi",
+        "bf16 B1 H2 Sq35 Sk5 D64 causal sinks",
+        "f16 B2 H1 Sq35 Sk70 D64 causal documents",
+        "f16 B1 H2 Sq35 Sk70 D128 window20/3 alibi sinks documents",
+        "f16 B4 H2/1 Sq35,0,5,1 Sk70,40,0,33 D64 causal",
+        "bf16 B2 H2/1 Sq1,33 Sk70,5 D40/72 full softcap2 sinks documents",
+    ] {
+        check_scalar(&problem.parse().unwrap());
+    }
+}
+
 /// Hundreds of tiles: an error that each of them repeats would have grown beyond what is allowed.
 #[test]
 fn errors_do_not_grow_with_the_number_of_tiles() {
     for queries in [1, 16] {
-        check(&Problem::builder().batch(1).heads(1).queries(queries).keys(16384).head_dim(16).build().unwrap());
+        let problem = Problem::builder().batch(1).heads(1).queries(queries).keys(16384).head_dim(16).build().unwrap();
+        check(&problem);
+        check_each(&problem, CONFIGS[0].scalar());
     }
 }
 
@@ -166,10 +216,14 @@ impl Score for Upward {
 
 /// What the kernel of `problem` with another score computes, judged as `scoring` has it.
 fn judged(problem: &str, score: &dyn Score, scoring: &dyn Scoring) -> Parity {
+    judged_by(&CONFIGS[0], problem, score, scoring)
+}
+
+fn judged_by(config: &Config, problem: &str, score: &dyn Score, scoring: &dyn Scoring) -> Parity {
     let problem: Problem = problem.parse().unwrap();
-    let case = Case::new(kernels::kernel(&problem, &CONFIGS[0]).unwrap()).unwrap();
+    let case = Case::new(kernels::kernel(&problem, config).unwrap()).unwrap();
     let mask = problem.mask().mask();
-    let sanitized = run(&kernels::kernel_with(&problem, &CONFIGS[0], &*mask, score).unwrap());
+    let sanitized = run(&kernels::kernel_with(&problem, config, &*mask, score).unwrap());
     assert_eq!(sanitized.findings, vec![]);
     case.judge_with(&sanitized.runs[0].2, problem.visibility(), scoring).unwrap()
 }
@@ -181,6 +235,11 @@ fn a_score_of_ones_own_is_compiled_in() {
     let parity = judged(problem, &Bent, &OnHost(&Bent));
     assert!(parity.passes(), "{parity}");
     let parity = judged(problem, &Bent, &ScoreKind::Plain);
+    assert!(!parity.passes(), "{parity}");
+    let scalar = CONFIGS[0].scalar().unwrap();
+    let parity = judged_by(&scalar, problem, &Bent, &OnHost(&Bent));
+    assert!(parity.passes(), "{parity}");
+    let parity = judged_by(&scalar, problem, &Bent, &ScoreKind::Plain);
     assert!(!parity.passes(), "{parity}");
 }
 

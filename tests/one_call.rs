@@ -1,6 +1,7 @@
 //! Attention in one call, judged by the oracle: on the emulator everywhere, on a GPU where there is one. With
 //! `VERIFLASH_REQUIRE_GPU` set, a machine without a GPU fails instead of passing with the sentence.
 
+use ::attention::configs::Math;
 use ::attention::kernels::parts::Lengths;
 use ::attention::kernels::parts::masks;
 use ::attention::kernels::parts::scores::{self, Head};
@@ -228,6 +229,15 @@ fn a_configuration_may_be_asked_for() {
     assert_eq!(error.to_string(), "there is no config 10: expected one of 1, 2, 3, 4, 5, 6, 7, 8, 9");
     let error = check("B1 H1 S40 D256", |options| options.emulator().config(1)).unwrap_err();
     assert!(error.to_string().contains("use config 6"), "{error}");
+}
+
+#[test]
+fn plain_cores_may_be_asked_for() {
+    let problem = "bf16 B1 H2/1 Sq20 Sk40 D64 causal";
+    check(problem, |options| options.emulator().math(Math::Scalar)).unwrap();
+    check(problem, |options| options.emulator().math(Math::Scalar).config(5)).unwrap();
+    let error = check("B1 H1 S40 D64", |options| options.config(7).math(Math::Scalar).emulator()).unwrap_err();
+    assert_eq!(error.to_string(), "config 7 has no scalar math: expected one of configs 1 to 5");
 }
 
 #[test]

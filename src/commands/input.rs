@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use attention::Problem;
-use attention::configs::{CONFIGS, Config};
+use attention::configs::{BASELINE, CONFIGS, Config, Math};
 use attention::planner::{self, Gpu};
 use clap::Args;
 use launch::argument::Flags;
@@ -24,6 +24,11 @@ pub struct BuiltIn {
     #[arg(long)]
     pub config: Option<u32>,
 
+    /// What multiplies: tensor cores, or plain cores, which configs 1 to 5 have as a baseline. With `scalar` and
+    /// without `--config` it is config 1
+    #[arg(long, default_value = "tensor", value_parser = math)]
+    pub math: Math,
+
     /// The GPU that the planner chooses for: its number of processors and its shared memory decide. The text itself says
     /// `.target sm_80` in any case, which every later GPU runs
     #[arg(long, default_value = "sm_80", value_parser = gpu)]
@@ -33,6 +38,11 @@ pub struct BuiltIn {
 fn gpu(arch: &str) -> Result<Gpu, String> {
     let known = || Gpu::BY_ARCH.map(|(name, _)| name).join(", ");
     Gpu::by_arch(arch).ok_or_else(|| format!("expected one of {}", known()))
+}
+
+pub fn math(name: &str) -> Result<Math, String> {
+    let known = || Math::BY_NAME.map(|(name, _)| name).join(", ");
+    Math::by_name(name).ok_or_else(|| format!("expected one of {}", known()))
 }
 
 impl BuiltIn {
@@ -50,9 +60,12 @@ impl BuiltIn {
 
     /// The configuration that was asked for, or the planner's.
     fn config_for(&self, problem: &Problem) -> anyhow::Result<Config> {
-        let Some(id) = self.config else { return Ok(planner::plan(problem, &self.arch)?) };
+        let baseline = (self.math == Math::Scalar).then_some(BASELINE);
+        let Some(id) = self.config.or(baseline) else { return Ok(planner::plan(problem, &self.arch)?) };
         let known = || CONFIGS.iter().map(|config| config.id.to_string()).collect::<Vec<_>>().join(", ");
-        Config::by_id(id).with_context(|| format!("there is no config {id}: expected one of {}", known()))
+        let config = Config::by_id(id);
+        let config = config.with_context(|| format!("there is no config {id}: expected one of {}", known()))?;
+        Ok(config.with_math(self.math)?)
     }
 
     /// The flags that name this kernel again; none if no problem was given.
@@ -60,7 +73,8 @@ impl BuiltIn {
         let problem = self.problem.as_ref()?;
         let config = self.config.or_else(|| self.config_for(problem).ok().map(|config| config.id));
         let config = config.map_or(String::new(), |id| format!(" --config {id}"));
-        Some(format!("--problem {}{config}", quoted(&problem.to_string())))
+        let math = if self.math == Math::Scalar { " --math scalar" } else { "" };
+        Some(format!("--problem {}{config}{math}", quoted(&problem.to_string())))
     }
 }
 
@@ -180,7 +194,7 @@ mod tests {
     fn the_command_that_repeats_a_run_has_its_flags() {
         let flags = |args: &[&str]| Input {
             file: Some("a b.ptx".into()),
-            built_in: BuiltIn { problem: None, config: None, arch: Gpu::A100 },
+            built_in: BuiltIn { problem: None, config: None, math: Math::Tensor, arch: Gpu::A100 },
             flags: RecipeFlags {
                 args: args.iter().map(ToString::to_string).collect(),
                 grid: Some("8,2,1".into()),
@@ -199,9 +213,16 @@ mod tests {
 
     #[test]
     fn the_command_that_repeats_a_planned_kernel_names_its_configuration() {
-        let words = |config, arch| BuiltIn { problem: "B1 H32 S1024 D64".parse().ok(), config, arch }.words();
+        let named = |config, math, arch| {
+            let problem = "B1 H32 S1024 D64".parse().ok();
+            BuiltIn { problem, config, math, arch }.words()
+        };
+        let words = |config, arch| named(config, Math::Tensor, arch);
         assert_eq!(words(None, Gpu::A100).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 8");
         assert_eq!(words(None, Gpu::H200).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 9");
         assert_eq!(words(Some(5), Gpu::H200).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 5");
+        let scalar = |config| named(config, Math::Scalar, Gpu::H200).unwrap();
+        assert_eq!(scalar(None), "--problem 'f16 B1 H32 S1024 D64 full' --config 1 --math scalar");
+        assert_eq!(scalar(Some(5)), "--problem 'f16 B1 H32 S1024 D64 full' --config 5 --math scalar");
     }
 }

@@ -1,9 +1,10 @@
 //! `prove`: from a kernel to a pack of evidence.
 
 use super::Exit;
-use super::input::{BuiltIn, quoted};
+use super::input::{BuiltIn, math, quoted};
 use super::output::{Format, findings_json, print_findings, print_json};
 use attention::Problem;
+use attention::configs::Math;
 use attention::planner::Gpu;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Case, Gate, GateResult, Outcome, Pack, Progress, Request, Stage};
@@ -30,6 +31,10 @@ pub struct Arguments {
     /// The number of the configuration that computes the problems; the planner's choice unless given
     #[arg(long, requires = "problems")]
     config: Option<u32>,
+
+    /// What multiplies: `tensor`, or `scalar`, the baseline of configs 1 to 5; with it, config 1 unless given
+    #[arg(long, default_value = "tensor", value_parser = math, requires = "problems")]
+    math: Math,
 
     /// The folder of the pack; a pack that is there is replaced
     #[arg(long, default_value = "evidence")]
@@ -114,14 +119,16 @@ fn request(arguments: &Arguments) -> anyhow::Result<Request> {
 }
 
 fn built_in(arguments: &Arguments) -> anyhow::Result<Request> {
-    let one = |problem: &Problem| BuiltIn { problem: Some(problem.clone()), config: arguments.config, arch: Gpu::A100 };
+    let Arguments { config, math, .. } = *arguments;
+    let one = |problem: &Problem| BuiltIn { problem: Some(problem.clone()), config, math, arch: Gpu::A100 };
     let cases = arguments
         .problems
         .iter()
         .map(|problem| Ok(Case::new(one(problem).kernel()?)?))
         .collect::<anyhow::Result<_>>()?;
     let problems = arguments.problems.iter().map(|problem| format!(" --problem {}", quoted(&problem.to_string())));
-    let flags: String = problems.chain(arguments.config.map(|id| format!(" --config {id}"))).collect();
+    let scalar = (math == Math::Scalar).then_some(" --math scalar".into());
+    let flags: String = problems.chain(config.map(|id| format!(" --config {id}"))).chain(scalar).collect();
     Ok(Request { command: format!("veriflash prove{flags}"), ..Request::new(cases, &arguments.out) })
 }
 

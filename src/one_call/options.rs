@@ -2,7 +2,7 @@
 
 use super::extras::{Array, Extra, Extras, Words};
 use super::{Custom, Error};
-use attention::configs::Config;
+use attention::configs::{BASELINE, Config, Math};
 use attention::kernels::parts::masks::Mask;
 use attention::kernels::parts::scores::Score;
 use attention::planner::{self, Gpu};
@@ -31,6 +31,7 @@ pub struct Options<'a> {
     pub(super) longest: Option<u32>,
     pub(super) scale: Option<f32>,
     config: Option<u32>,
+    math: Option<Math>,
     pub(super) stream: Option<&'a Stream>,
     pub(super) emulator: bool,
 }
@@ -267,6 +268,12 @@ impl<'a> Options<'a> {
         self
     }
 
+    /// What multiplies; plain cores are the baseline of configs 1 to 5, of config 1 unless another is given.
+    pub fn math(mut self, math: Math) -> Self {
+        self.math = Some(math);
+        self
+    }
+
     /// The stream that the launch goes into; its context is the one that computes, and becomes the thread's.
     pub fn stream(mut self, stream: &'a Stream) -> Self {
         self.stream = Some(stream);
@@ -280,10 +287,12 @@ impl<'a> Options<'a> {
     }
 
     pub(super) fn config_for(&self, problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
-        match self.config {
-            Some(id) => Config::by_id(id).ok_or(Error::Config { id }),
-            None => Ok(planner::plan(problem, gpu)?),
-        }
+        let baseline = (self.math == Some(Math::Scalar)).then_some(BASELINE);
+        let config = match self.config.or(baseline) {
+            Some(id) => Config::by_id(id).ok_or(Error::Config { id })?,
+            None => planner::plan(problem, gpu)?,
+        };
+        Ok(config.with_math(self.math.unwrap_or(config.math))?)
     }
 
     /// The same with its arrays elsewhere.

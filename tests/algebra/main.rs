@@ -3,7 +3,7 @@
 
 mod formula;
 
-use attention::configs::CONFIGS;
+use attention::configs::{CONFIGS, Config};
 use attention::problem::{DType, Layout};
 use attention::visibility::MaskKind;
 use attention::{Problem, kernels};
@@ -55,12 +55,16 @@ fn compare(cases: &[Case]) -> Vec<String> {
 }
 
 fn ours(problem: &Problem) -> Vec<Case> {
-    let case = |config: &attention::configs::Config| Case {
-        name: format!("config {} {}", config.id, problem.dtype()),
-        kernel: kernels::kernel(problem, config).unwrap(),
+    cases(problem, CONFIGS)
+}
+
+fn cases(problem: &Problem, configs: impl IntoIterator<Item = Config>) -> Vec<Case> {
+    let case = |config: Config| Case {
+        name: format!("config {} {:?} {}", config.id, config.math, problem.dtype()),
+        kernel: kernels::kernel(problem, &config).unwrap(),
         formula: Formula::of(problem, Buffers::LOWER),
     };
-    CONFIGS.iter().filter(|config| config.fits(problem.dims())).map(case).collect()
+    configs.into_iter().filter(|config| config.fits(problem.dims())).map(case).collect()
 }
 
 /// Ragged and even lengths, more queries than keys and fewer, rows that see no key, groups of heads.
@@ -95,6 +99,21 @@ fn heads_of_any_width_compute_the_formula() {
         "f16 B1 H1 Sq35 Sk70 D256/16 causal",
     ];
     let cases: Vec<Case> = problems.iter().flat_map(|problem| ours(&problem.parse().unwrap())).collect();
+    assert_eq!(compare(&cases), Vec::<String>::new());
+}
+
+/// On plain cores: every mask, both types and layouts, narrow, wide and unequal heads, rows that see no key.
+#[test]
+fn scalar_configs_compute_the_formula() {
+    let problems = [
+        "f16 B1 H2/1 Sq35 Sk70 D64 full",
+        "bf16 B1 H2 Sq65 Sk97 D64 causal bshd",
+        "f16 B1 H1 Sq35 Sk70 D128 causal-top-left",
+        "f16 B1 H1 Sq35 Sk70 D40/72 window20/2",
+        "f16 B1 H1 Sq70 Sk5 D16 causal",
+    ];
+    let scalar = || CONFIGS.into_iter().filter_map(Config::scalar);
+    let cases: Vec<Case> = problems.iter().flat_map(|problem| cases(&problem.parse().unwrap(), scalar())).collect();
     assert_eq!(compare(&cases), Vec::<String>::new());
 }
 

@@ -1,5 +1,6 @@
 //! Kernel configurations: one row each. Tests of parity, emulation and text go through the table.
 
+use crate::Error;
 use crate::problem::{Dims, HEAD_DIMS};
 
 /// How a kernel cuts its work.
@@ -18,14 +19,47 @@ pub struct Config {
     pub stages: u32,
     /// Whether warps hand over where the values were. It takes a barrier more, and no memory.
     pub merges_in_values: bool,
+    pub math: Math,
 }
+
+/// What multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Math {
+    /// Tensor cores.
+    Tensor,
+    /// Plain cores, one multiplication and addition at a time: what everything else is compared with.
+    Scalar,
+}
+
+impl Math {
+    pub const BY_NAME: [(&'static str, Math); 2] = [("tensor", Math::Tensor), ("scalar", Math::Scalar)];
+
+    pub fn by_name(name: &str) -> Option<Math> {
+        Math::BY_NAME.iter().find(|(known, _)| *known == name).map(|(_, math)| *math)
+    }
+}
+
+/// The one whose scalar variant is meant where nobody names one.
+pub const BASELINE: u32 = 1;
+
+/// The widest heads that every historic configuration serves.
+const HISTORIC_DIMS: Dims = Dims { head: 128, value: 128 };
 
 /// Ids up to this are those of an earlier project; the others are tuned.
 pub const HISTORIC: u32 = 5;
 
 /// What most rows have in common.
-const TENSOR: Config =
-    Config { id: 0, rows: 0, keys: 0, warps: 4, copy_warps: 0, warp_rows: 16, stages: 2, merges_in_values: false };
+const TENSOR: Config = Config {
+    id: 0,
+    rows: 0,
+    keys: 0,
+    warps: 4,
+    copy_warps: 0,
+    warp_rows: 16,
+    stages: 2,
+    merges_in_values: false,
+    math: Math::Tensor,
+};
 
 #[rustfmt::skip] // One row per line.
 pub const CONFIGS: [Config; 9] = [
@@ -70,6 +104,30 @@ impl Config {
         CONFIGS.into_iter().find(|config| config.id == id)
     }
 
+    /// Every row of the table, and the scalar variant of those that have one.
+    pub fn all() -> impl Iterator<Item = Config> {
+        CONFIGS.into_iter().chain(CONFIGS.into_iter().filter_map(|config| config.scalar()))
+    }
+
+    /// The same tiles with other math.
+    pub fn with_math(self, math: Math) -> Result<Config, Error> {
+        let variant = match math {
+            _ if math == self.math => Some(self),
+            Math::Tensor => Config::by_id(self.id),
+            Math::Scalar => self.scalar(),
+        };
+        variant.ok_or(Error::Math { id: self.id, last: HISTORIC })
+    }
+
+    /// The variant on plain cores, of the historic configurations: warps share no queries, and have as many each.
+    pub const fn scalar(self) -> Option<Config> {
+        if self.id > HISTORIC {
+            return None;
+        }
+        let warp_rows = self.rows / self.computing_warps();
+        Some(Config { warp_rows, merges_in_values: false, math: Math::Scalar, ..self })
+    }
+
     pub const fn threads(&self) -> u32 {
         self.warps * 32
     }
@@ -94,8 +152,7 @@ impl Config {
         self.keys / self.key_groups()
     }
 
-    /// Queries, rings of keys and values in 16-bit elements, and, if it has memory of its own, what warps hand over at
-    /// the end in f32: an output of its rows, and of every 16 rows maximum and sum of two per lane.
+    /// Queries, rings of keys and values in 16-bit elements, and, if it has memory of its own, what is handed over.
     pub const fn shared_bytes(&self, dims: Dims) -> u32 {
         // Tiles have columns in 64s.
         let (head, value) = (dims.head.next_multiple_of(64), dims.value.next_multiple_of(64));
@@ -103,8 +160,15 @@ impl Config {
         if self.merges_in_values { tiles } else { tiles + self.handed_over_bytes(dims) }
     }
 
+    /// In f32: by warps that share queries an output of their rows, and of every 16 rows maximum and sum of two per
+    /// lane; by lanes on plain cores the weights of their rows.
     const fn handed_over_bytes(&self, dims: Dims) -> u32 {
-        (self.key_groups() - 1) * self.row_groups() * self.warp_rows * (product_columns(dims.value) + 8) * 4
+        match self.math {
+            Math::Tensor => {
+                (self.key_groups() - 1) * self.row_groups() * self.warp_rows * (product_columns(dims.value) + 8) * 4
+            }
+            Math::Scalar => self.rows * self.keys * 4,
+        }
     }
 
     /// Whether a block has room for heads of these columns.
@@ -129,7 +193,8 @@ impl Config {
 
     /// What a thread takes, roughly.
     const fn registers(&self, dims: Dims) -> u32 {
-        let queries = if self.holds_queries(dims) { self.query_registers(dims) } else { 0 };
+        let queries =
+            if matches!(self.math, Math::Tensor) && self.holds_queries(dims) { self.query_registers(dims) } else { 0 };
         let all = (self.fragment_registers(dims) + queries + OTHER_REGISTERS).next_multiple_of(8);
         if all < 255 { all } else { 255 }
     }
@@ -141,8 +206,11 @@ impl Config {
     }
 
     /// Of output, scores and weights. A thread has one in 32 of every 16 rows: half a register per column in f32, a quarter
-    /// in 16 bits.
+    /// in 16 bits. On plain cores it has one in 32 of every row, and eight columns of its keys.
     pub const fn fragment_registers(&self, dims: Dims) -> u32 {
+        if let Math::Scalar = self.math {
+            return self.warp_rows * (dims.value.next_multiple_of(64) + self.keys) / 32 + 8 * self.keys / 32;
+        }
         let scores_and_weights = self.warp_keys() / 2 + self.warp_keys() / 4;
         self.warp_rows / 16 * (product_columns(dims.value) / 2 + scores_and_weights)
     }
@@ -167,7 +235,17 @@ impl Config {
             && self.keys.is_multiple_of(self.key_groups() * 16)
             && self.has_room_to_merge(Dims { head: 64, value: 64 })
             && self.fits(Dims { head: 64, value: 64 })
-            && (self.id > HISTORIC || self.fits(Dims { head: 128, value: 128 }))
+            && match self.scalar() {
+                Some(scalar) => {
+                    self.fits(HISTORIC_DIMS) && scalar.fits(HISTORIC_DIMS) && scalar.is_sound_on_plain_cores()
+                }
+                None => true,
+            }
+    }
+
+    /// Warps divide rows, lanes keys, and a lane has numbers for at most eight rows.
+    const fn is_sound_on_plain_cores(&self) -> bool {
+        self.rows.is_multiple_of(self.computing_warps()) && self.keys.is_multiple_of(32) && self.warp_rows <= 8
     }
 }
 

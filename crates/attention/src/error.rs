@@ -27,6 +27,8 @@ pub enum Error {
     Repeated { word: String, earlier: String },
     #[error("config {id} does not compute {problem}: {found}, expected {expected}")]
     Unsupported { id: u32, problem: String, found: String, expected: String },
+    #[error("config {id} has no scalar math: expected one of configs 1 to {last}")]
+    Math { id: u32, last: u32 },
     #[error("no kernel computes {problem} on {gpu}: expected sm_80 or newer, and shared memory for a block")]
     Unplanned { problem: String, gpu: String },
     #[error("the kernel of config {id} cannot be generated: {message}")]

@@ -1,6 +1,6 @@
 //! Properties of the kernels as text and as recipes, for every configuration.
 
-use attention::configs::{CONFIGS, Config, HISTORIC};
+use attention::configs::{CONFIGS, Config, HISTORIC, Math};
 use attention::problem::{DType, Dims, HEAD_DIMS, Layout};
 use attention::visibility::MaskKind;
 use attention::{Error, Problem, kernels};
@@ -19,13 +19,17 @@ fn dims() -> impl Iterator<Item = Dims> {
     same.chain(OTHER_VALUES).map(|(head, value)| Dims { head, value })
 }
 
-/// Each configuration with each mask and dtype, and each head dimension that it has room for.
-fn all() -> Vec<(&'static Config, Problem)> {
+/// Each configuration with each mask and dtype, and each head dimension that it has room for; fewer on plain cores.
+fn all() -> Vec<(Config, Problem)> {
+    let scalar = [(40, 72), (64, 64), (128, 128)].into_iter().flat_map(|(head, value)| {
+        CONFIGS.into_iter().filter_map(Config::scalar).map(move |config| (config, Dims { head, value }))
+    });
+    let tensor = CONFIGS.into_iter().flat_map(|config| dims().map(move |dims| (config, dims)));
     let mut all = vec![];
-    for (mask, dtype) in MASKS.into_iter().flat_map(|mask| [DType::F16, DType::Bf16].map(|dtype| (mask, dtype))) {
-        for (config, dims) in CONFIGS.iter().flat_map(|config| dims().map(move |dims| (config, dims))) {
+    for (config, dims) in tensor.chain(scalar).filter(|(config, dims)| config.fits(*dims)) {
+        for (mask, dtype) in MASKS.into_iter().flat_map(|mask| [DType::F16, DType::Bf16].map(|dtype| (mask, dtype))) {
             let builder = Problem::builder().mask(mask).dtype(dtype).head_dim(dims.head).value_dim(dims.value);
-            all.extend(config.fits(dims).then(|| (config, builder.build().unwrap())));
+            all.push((config, builder.build().unwrap()));
         }
     }
     all
@@ -50,10 +54,27 @@ fn causal_prints_as_recorded() {
     insta::assert_snapshot!("config1_causal", text(MaskKind::CausalBottomRight));
 }
 
+/// Of the kernel on plain cores, its two products: the innermost loops.
+#[test]
+fn scalar_products_print_as_recorded() {
+    let config = Config::by_id(5).and_then(Config::scalar).unwrap();
+    let kernel = kernels::kernel(&Problem::builder().build().unwrap(), &config).unwrap();
+    assert_eq!(kernel.name, "attention_config5_scalar_full");
+    let mut instructions = kernel.parsed.source.text.lines().filter(|line| !line.contains(".loc"));
+    instructions.find(|line| line.starts_with("$loop"));
+    let mut loops = String::new();
+    while instructions.any(|line| line.starts_with("$loop") && !line.contains("end")) {
+        let inside = instructions.by_ref().take_while(|line| !line.starts_with("$loop_end"));
+        inside.for_each(|line| loops += &format!("{}\n", line.trim()));
+        loops += "\n";
+    }
+    insta::assert_snapshot!("config5_scalar_products", loops);
+}
+
 #[test]
 fn printed_modules_read_back_equal_and_verify() {
     for (config, problem) in all() {
-        let built = kernels::build(&problem, config).unwrap();
+        let built = kernels::build(&problem, &config).unwrap();
         let source = ptx::Source::new("kernel.ptx", ptx::print(&built.module));
         let parsed = ptx::parse(&source).unwrap_or_else(|errors| panic!("config {} {problem}: {errors}", config.id));
         assert!(parsed.module == built.module, "config {} {problem} reads back differently", config.id);
@@ -64,7 +85,7 @@ fn printed_modules_read_back_equal_and_verify() {
 #[test]
 fn the_table_counts_the_shared_memory_that_kernels_take() {
     for (config, problem) in all() {
-        let built = kernels::build(&problem, config).unwrap();
+        let built = kernels::build(&problem, &config).unwrap();
         assert_eq!(built.shared_bytes, config.shared_bytes(problem.dims()), "config {}", config.id);
     }
 }
@@ -72,7 +93,7 @@ fn the_table_counts_the_shared_memory_that_kernels_take() {
 #[test]
 fn every_instruction_has_a_line_of_the_kernels() {
     for (config, problem) in all() {
-        let module = kernels::build(&problem, config).unwrap().module;
+        let module = kernels::build(&problem, &config).unwrap().module;
         let foreign = module.files.iter().find(|(_, file)| !file.starts_with("crates/attention/src/kernels/"));
         assert_eq!(foreign, None);
         let function = &module.functions[0];
@@ -105,6 +126,18 @@ fn nothing_waits_without_need() {
     ];
     assert_eq!(found, expected);
     assert_eq!(text.matches("cp.async.commit_group").count(), 5);
+}
+
+/// The same, and one for the lanes of a warp, between their weights and the product.
+#[test]
+fn a_warp_waits_for_its_lanes_once() {
+    let problem = Problem::builder().build().unwrap();
+    let text = kernels::kernel(&problem, &CONFIGS[0].scalar().unwrap()).unwrap().parsed.source.text;
+    let synchronises = |line: &&str| line.starts_with("bar") || line.starts_with("cp.async.wait");
+    let found: Vec<&str> = text.lines().map(str::trim).filter(synchronises).collect();
+    let waits = ["cp.async.wait_group 2;", "cp.async.wait_group 1;", "cp.async.wait_group 1;"];
+    let expected: Vec<&str> = waits.into_iter().flat_map(|wait| [wait, "bar.sync 0;"]).collect();
+    assert_eq!(found, [&expected[..], &["bar.warp.sync 4294967295;"]].concat());
 }
 
 #[test]
@@ -230,6 +263,16 @@ fn problems_that_a_configuration_does_not_compute_are_refused() {
         refused(builder().head_dim(256).build().unwrap()),
         "config 1 does not compute f16 B1 H1 S1 D256 full: 181248 bytes of shared memory for a block, expected at most \
          101376: use config 6"
+    );
+    let scalar = CONFIGS[0].scalar().unwrap();
+    assert_eq!(
+        kernels::kernel(&builder().head_dim(192).build().unwrap(), &scalar).unwrap_err().to_string(),
+        "config 1 does not compute f16 B1 H1 S1 D192 full: 118784 bytes of shared memory for a block, expected at most \
+         101376: use config 2 or 4"
+    );
+    assert_eq!(
+        Config::by_id(7).unwrap().with_math(Math::Scalar).unwrap_err().to_string(),
+        "config 7 has no scalar math: expected one of configs 1 to 5"
     );
     assert!(
         refused(builder().keys(1 << 31).build().unwrap()).ends_with("2147483648 keys, expected at most 2147483647")

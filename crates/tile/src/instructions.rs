@@ -1,7 +1,7 @@
 //! Layer 1: one function per PTX form, named like the form. Only this file and the operators spell PTX.
 
 use crate::builder::{Reach, define, define_pure, emit, fresh, with};
-use crate::values::{Element, Packed, Type, U32, U64, Value, Var};
+use crate::values::{Element, F32, Half, Packed, Type, U32, U64, Value, Var};
 use ptx::{Address, AddressBase, GlobalId, Immediate, Operand, ParameterId, Symbol};
 use std::panic::Location;
 
@@ -107,6 +107,21 @@ pub(crate) fn mov_into<T: Type>(to: Value<T>, value: Value<T>) {
     emit(&format!("mov.{}", T::NAME), vec![to.operand(), value.operand()]);
 }
 
+/// The two halves of a register, the low one first.
+#[track_caller]
+pub(crate) fn mov_halves<E: Element>(pair: Value<Packed<E>>) -> [Value<Half<E>>; 2] {
+    let halves = [fresh(None), fresh(None)];
+    emit("mov.b32", vec![vector(&halves), pair.operand()]);
+    halves
+}
+
+/// `sum += a * b`, rounded once, without a register in between.
+#[track_caller]
+pub(crate) fn fma_rn_f32_into(sum: &mut Var<f32>, a: F32, b: F32) {
+    let sum = sum.raw().operand();
+    emit("fma.rn.f32", vec![sum.clone(), a.operand(), b.operand(), sum]);
+}
+
 #[track_caller]
 pub(crate) fn ld_param<T: Type>(parameter: ParameterId) -> Value<T> {
     let base = AddressBase::Symbol(Symbol::Parameter(parameter));
@@ -137,6 +152,14 @@ pub fn st_global<T: Type>(to: GlobalPointer, value: Value<T>) {
 #[track_caller]
 pub fn ld_shared<T: Type>(from: SharedPointer) -> Value<T> {
     define::<T>(&format!("ld.shared.{}", T::NAME), vec![from.operand()]).reaching(Reach::Lane)
+}
+
+/// Four neighbours, the first at a multiple of 16 bytes.
+#[track_caller]
+pub fn ld_shared_v4<T: Type>(from: SharedPointer) -> [Value<T>; 4] {
+    let registers = [fresh(None), fresh(None), fresh(None), fresh(None)];
+    emit(&format!("ld.shared.v4.{}", T::NAME), vec![vector(&registers), from.operand()]);
+    registers
 }
 
 #[track_caller]
@@ -187,6 +210,13 @@ pub fn shfl_sync_bfly_b32<T: Type>(value: Value<T>, mask: u32) -> Value<T> {
 pub fn shfl_sync_idx_b32<T: Type>(value: Value<T>, lane: u32) -> Value<T> {
     together("shfl.sync", Reach::Warp);
     define("shfl.sync.idx.b32", vec![value.operand(), number(lane), number(LAST_LANE), number(ALL_LANES)])
+}
+
+/// What lanes have written before it, all lanes see behind it.
+#[track_caller]
+pub fn bar_warp_sync() {
+    together("bar.warp.sync", Reach::Warp);
+    emit("bar.warp.sync", vec![number(ALL_LANES)]);
 }
 
 /// Four 8×8 matrices; lane `8i + r` gives the address of row `r` of matrix `i`.

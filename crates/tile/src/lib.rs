@@ -43,9 +43,9 @@ pub mod prelude {
     pub use crate::instructions::{barrier, block_index, grid_size, lane_index, thread_index, warp_index};
     pub use crate::pipeline::{Begun, CopyRing, Full, begin};
     pub use crate::values::{
-        Accumulator, BF16, Cell, Coordinate, Element, F16, F32, I32, Matrix, Packed, Pred, RowOperand, RowVars, Rows,
-        SharedTile, SharedVector, Slice, Tensor, Transposed, U32, U64, Value, Var, View, mma, mma_add, parameter,
-        row_of_lane,
+        Accumulator, BF16, Cell, Coordinate, Element, F16, F32, Fragment, HandedRows, I32, Matrix, Packed, Pred,
+        RowOperand, RowVars, Rows, Share, SharedTile, SharedVector, Slice, Tensor, Transposed, U32, U64, Value, Var,
+        View, WarpRows, dot, mma, mma_add, parameter, weigh_add,
     };
     pub use crate::{BuildError, Options, Reach, Warps};
 }

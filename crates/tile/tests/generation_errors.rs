@@ -262,6 +262,33 @@ fn shapes_that_do_not_fit() {
 }
 
 #[test]
+fn rows_on_plain_cores_that_do_not_fit() {
+    let message = wrong(|| {
+        WarpRows::new("scores", 8, 48);
+    });
+    assert_eq!(message, "`scores` has 48 columns: expected as many for each of 32 lanes");
+    let message = wrong(|| {
+        let [queries, keys] = [64, 128].map(|columns| SharedTile::<F16>::new("tile", 64, columns));
+        dot(&mut WarpRows::new("scores", 8, 64), queries.view(), 0.into(), keys.view());
+    });
+    assert_eq!(message, "shapes do not fit: 8×64 = 8×64 · 128×64");
+    let message = wrong(|| {
+        let values = SharedTile::<F16>::new("values", 32, 64);
+        let weights = HandedRows::new(4, warp_index(), 8, 64);
+        weigh_add(&mut WarpRows::zero_in_pairs("output", 8, 64), &weights, values.view());
+    });
+    assert_eq!(message, "shapes do not fit: 8×64 = 8×64 · 32×64");
+    let message = wrong(|| {
+        HandedRows::new(4, warp_index(), 8, 64).set(&WarpRows::new("scores", 8, 32));
+    });
+    assert_eq!(message, "shapes do not fit: 8×64 = 8×32");
+    let message = wrong(|| {
+        WarpRows::new("scores", 8, 32).pairs_of_row(0).count();
+    });
+    assert_eq!(message, "lanes have runs of 1 neighbours here: expected pairs");
+}
+
+#[test]
 fn shared_memory_taken_in_a_loop() {
     let message = wrong(|| {
         for_each(U32::from(0)..parameter::<u32>("n"), |_| {

@@ -72,7 +72,7 @@ fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let query = computing.run(|| Query::new(arrived, first_row, config.warp_rows, config.holds_queries(dims)));
 
     let first_query = block.first_query + first_row;
-    let mut softmax = OnlineSoftmax::new(config.warp_rows, scored.exponent_scale());
+    let mut softmax = OnlineSoftmax::new(Share::of_product(config.warp_rows), scored.exponent_scale());
     let mut output = Accumulator::zero("output", config.warp_rows, columns);
     for_each(tiles, |tile| {
         let key = keys.next();
@@ -112,7 +112,7 @@ fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
 }
 
 /// Who computes, and who copies: every warp does both, or the last ones copy for the others.
-fn roles(config: &Config) -> [Warps; 2] {
+pub(super) fn roles(config: &Config) -> [Warps; 2] {
     if config.copy_warps == 0 {
         return [Warps::all(); 2];
     }
@@ -122,6 +122,6 @@ fn roles(config: &Config) -> [Warps; 2] {
 
 /// Which queries the block computes. The last see the most keys, where the mask is causal: they go first, and short blocks
 /// fill the end.
-fn block_number() -> U32 {
+pub(super) fn block_number() -> U32 {
     grid_size(0) - 1 - block_index(0)
 }

@@ -4,11 +4,12 @@ mod ampere;
 mod contract;
 pub mod parts;
 mod recipe;
+mod scalar;
 
 pub use ampere::{ENTRY, Parts};
 pub use recipe::{kernel, kernel_with};
 
-use crate::configs::{CONFIGS, Config, MAX_FRAGMENT_REGISTERS, MAX_SHARED_BYTES};
+use crate::configs::{Config, MAX_FRAGMENT_REGISTERS, MAX_SHARED_BYTES, Math};
 use crate::problem::{DType, Dims};
 use crate::visibility::MaskKind;
 use crate::{Error, Problem};
@@ -37,9 +38,11 @@ pub fn build_with(problem: &Problem, config: &Config, mask: &dyn Mask, score: &d
 
 /// All that the text of a kernel depends on: lengths, heads and scale are parameters.
 pub fn build_parts(dtype: DType, dims: Dims, config: &Config, parts: &Parts) -> Result<Built, Error> {
-    let forward = match dtype {
-        DType::F16 => ampere::forward::<F16>,
-        DType::Bf16 => ampere::forward::<BF16>,
+    let forward = match (config.math, dtype) {
+        (Math::Tensor, DType::F16) => ampere::forward::<F16>,
+        (Math::Tensor, DType::Bf16) => ampere::forward::<BF16>,
+        (Math::Scalar, DType::F16) => scalar::forward::<F16>,
+        (Math::Scalar, DType::Bf16) => scalar::forward::<BF16>,
     };
     forward(config, dims, parts).map_err(|error| Error::Generation { id: config.id, message: error.to_string() })
 }
@@ -51,7 +54,7 @@ pub fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
     };
     let dims = problem.dims();
     if !config.fits(dims) {
-        let others = CONFIGS.iter().filter(|other| other.fits(dims));
+        let others = Config::all().filter(|other| other.math == config.math && other.fits(dims));
         let others = others.map(|other| other.id.to_string()).collect::<Vec<_>>().join(" or ");
         let (found, most) = match config.shared_bytes(dims) {
             bytes if bytes > MAX_SHARED_BYTES => {

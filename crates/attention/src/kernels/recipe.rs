@@ -6,7 +6,7 @@
 use super::parts::masks::Mask;
 use super::parts::scores::{Score, scale_parameter};
 use super::{ENTRY, build_with, contract};
-use crate::configs::Config;
+use crate::configs::{Config, Math};
 use crate::problem::{DType, Layout, Packed};
 use crate::scoring::ScoreKind;
 use crate::{Error, Problem};
@@ -28,7 +28,7 @@ pub fn kernel(problem: &Problem, config: &Config) -> Result<Kernel, Error> {
 /// With a mask and a score of the caller's own, instead of those that the problem names. Its recipe does not say what it
 /// computes: there are no words for it.
 pub fn kernel_with(problem: &Problem, config: &Config, mask: &dyn Mask, score: &dyn Score) -> Result<Kernel, Error> {
-    assemble(problem, config, mask, score, format!("attention_config{}", config.id), None)
+    assemble(problem, config, mask, score, base_name(config), None)
 }
 
 fn assemble(
@@ -49,9 +49,18 @@ fn failed(config: &Config, why: &impl ToString) -> Error {
     Error::Generation { id: config.id, message: why.to_string() }
 }
 
+/// `attention_config1`, `attention_config1_scalar`
+fn base_name(config: &Config) -> String {
+    let math = match config.math {
+        Math::Tensor => "",
+        Math::Scalar => "_scalar",
+    };
+    format!("attention_config{}{math}", config.id)
+}
+
 /// `attention_config1_causal_softcap30`
 fn name(problem: &Problem, config: &Config) -> String {
-    let mut name = format!("attention_config{}_{}", config.id, problem.mask());
+    let mut name = format!("{}_{}", base_name(config), problem.mask());
     if problem.score() != ScoreKind::Plain {
         name += &format!("_{}", problem.score());
     }

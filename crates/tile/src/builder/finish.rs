@@ -159,8 +159,13 @@ fn number_registers(builder: &Builder, lines: &[Line]) -> Registers {
     registers
 }
 
-const ANONYMOUS: [(ptx::Type, &str); 4] =
-    [(ptx::Type::Pred, "p"), (ptx::Type::B32, "r"), (ptx::Type::F32, "f"), (ptx::Type::B64, "rd")];
+const ANONYMOUS: [(ptx::Type, &str); 5] = [
+    (ptx::Type::Pred, "p"),
+    (ptx::Type::B16, "h"),
+    (ptx::Type::B32, "r"),
+    (ptx::Type::F32, "f"),
+    (ptx::Type::B64, "rd"),
+];
 
 impl Registers {
     fn add(&mut self, id: ptx::RegisterId, name: String, ty: ptx::Type) {

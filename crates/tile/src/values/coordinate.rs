@@ -1,46 +1,38 @@
 //! Where an element of a fragment is.
 
-use super::rows::ROWS_OF_GROUP;
-use super::{F32, Pred, U32};
-use crate::instructions::lane_index;
-use std::ops::Add;
+use super::{F32, Pred, Share, U32};
+use std::ops::{Add, Range};
 
-/// An element of an [`super::Accumulator`], as this thread holds it.
+/// An element of a [`super::Fragment`], as this thread holds it.
 #[derive(Clone, Copy)]
 pub struct Cell {
-    /// Which of the thread's rows, of which it has two in every 16.
+    pub(super) share: Share,
+    /// How many neighbours of a row each of its lanes has.
+    pub(super) run: u32,
+    /// Which of the thread's rows.
     pub(super) row: usize,
-    /// The constant part of its column; the lane adds `2 * (lane % 4)`.
+    /// The constant part of its column; the lane adds its own.
     pub(super) column: u32,
 }
 
 impl Cell {
-    /// The element in register `index` of a group of 16 rows. PTX ISA, "Matrix fragments for mma.m16n8k16": accumulator layout.
-    pub(super) fn of_register(group: usize, index: usize) -> Cell {
-        Cell { row: group * ROWS_OF_GROUP + index / 2 % 2, column: (index / 4 * 8 + index % 2) as u32 }
-    }
-
     /// The row in the warp's rows.
     #[track_caller]
     pub fn row(self) -> Coordinate {
-        Coordinate { base: lane_index() / 4, constant: self.row as u32 * 8 }
-    }
-
-    /// The first of the eight columns among which it lies.
-    pub fn first_of_eight(self) -> u32 {
-        self.column / 8 * 8
+        self.share.row(self.row)
     }
 
     #[track_caller]
     pub fn column(self) -> Coordinate {
-        Coordinate { base: lane_index() % 4 * 2, constant: self.column }
+        Coordinate { base: self.share.lane_of_row() * self.run, constant: self.column }
     }
-}
 
-/// The row, of the warp's, that this thread holds as its `row`-th.
-#[track_caller]
-pub fn row_of_lane(row: usize) -> Coordinate {
-    Cell { row, column: 0 }.row()
+    /// The columns that the lanes of a row have in this register and its neighbours.
+    pub fn columns_of_lanes(self) -> Range<u32> {
+        let at_once = self.share.columns_at_once(self.run);
+        let first = self.column / at_once * at_once;
+        first..first + at_once
+    }
 }
 
 /// `base + constant`, below 2³¹. Cells of one fragment differ in the constant, which comparisons put into the

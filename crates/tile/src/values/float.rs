@@ -2,6 +2,7 @@
 
 use super::{Element, F32, I32, Packed, Repr, Value};
 use crate::builder::{define, define_pure};
+use crate::instructions::mov_halves;
 use std::ops::Neg;
 
 impl F32 {
@@ -55,6 +56,18 @@ impl F32 {
     #[track_caller]
     pub fn pack<E: Element>(self, high: F32) -> Value<Packed<E>> {
         define(&format!("cvt.rn.{}x2.f32", E::NAME), vec![high.operand(), self.operand()])
+    }
+}
+
+impl<E: Element> Value<Packed<E>> {
+    /// Both numbers, the low half first.
+    #[track_caller]
+    pub fn unpack(self) -> [F32; 2] {
+        let mut numbers = [F32::from(0.0); 2];
+        for (number, half) in numbers.iter_mut().zip(mov_halves(self)) {
+            *number = define(&format!("cvt.f32.{}", E::NAME), vec![half.operand()]);
+        }
+        numbers
     }
 }
 

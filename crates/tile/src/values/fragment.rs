@@ -1,32 +1,27 @@
-//! Sums spread over the registers of a warp: groups of 16 rows, as mma.sync m16n8k16 places them.
+//! Numbers spread over the registers of a warp: what masks, scores and softmax work on, however they lie.
 //!
 //! Registers are Rust-side handles, so loops over them are unrolled and nothing can end up in local memory.
 
-use super::rows::{ROWS_OF_GROUP, row_groups};
-use super::{Cell, Element, F32, RowOperand, Rows, Var};
+use super::{Cell, F32, Rows, Share, Var};
 use crate::builder::here;
+use crate::error::BuildError;
 
-/// Rows × columns of f32 per warp: what products add to. Rows in sixteens, one such group behind the other.
-pub struct Accumulator {
+/// Rows × columns of f32 per warp.
+pub struct Fragment {
+    share: Share,
+    /// How many neighbours of a row follow each other in a lane's registers.
+    run: u32,
     registers: Vec<Var<f32>>,
-    groups: usize,
+    /// The row of each register, among those of the lane, and the constant part of its column.
+    places: Vec<(usize, u32)>,
 }
 
-impl Accumulator {
+impl Fragment {
+    /// Without values yet. `places` has row and column of each register; neighbours come in `run`s.
     #[track_caller]
-    pub fn zero(name: &str, rows: u32, columns: u32) -> Accumulator {
-        let mut fragment = Accumulator::new(name, rows, columns);
-        fragment.clear();
-        fragment
-    }
-
-    /// Without a value yet: for `mma`, which sets it.
-    #[track_caller]
-    pub fn new(name: &str, rows: u32, columns: u32) -> Accumulator {
-        let groups = row_groups(name, rows);
-        let count = groups as u32 * columns / 2;
-        let registers = (0..count).map(|index| Var::unset(format!("{name}_{index}"))).collect();
-        Accumulator { registers, groups }
+    pub(super) fn new(name: &str, share: Share, run: u32, places: Vec<(usize, u32)>) -> Fragment {
+        let registers = (0..places.len()).map(|index| Var::unset(format!("{name}_{index}"))).collect();
+        Fragment { share, run, registers, places }
     }
 
     #[track_caller]
@@ -36,38 +31,26 @@ impl Accumulator {
         }
     }
 
-    pub fn columns(&self) -> u32 {
-        self.registers_of_group() as u32 * 2
+    pub fn share(&self) -> Share {
+        self.share
     }
 
     pub fn rows(&self) -> u32 {
-        self.groups as u32 * 16
+        self.share.rows()
     }
 
-    /// How many of them each thread has a part of.
-    pub fn rows_per_thread(&self) -> usize {
-        self.groups * ROWS_OF_GROUP
+    pub(super) fn registers(&self) -> &[Var<f32>] {
+        &self.registers
     }
 
-    fn registers_of_group(&self) -> usize {
-        self.registers.len() / self.groups
-    }
-
-    /// The registers of each 16 rows.
-    pub(super) fn groups(&self) -> impl Iterator<Item = &[Var<f32>]> {
-        self.registers.chunks_exact(self.registers_of_group())
-    }
-
-    /// The registers of 16 rows and of columns `8 * eight` to `8 * eight + 7`: one product of mma.sync.
-    pub(super) fn eight_columns(&mut self, group: usize, eight: u32) -> &mut [Var<f32>] {
-        let first = group * self.registers_of_group() + eight as usize * 4;
-        &mut self.registers[first..first + 4]
+    pub(super) fn registers_mut(&mut self) -> &mut [Var<f32>] {
+        &mut self.registers
     }
 
     /// Where the element in a register is.
     fn cell(&self, register: usize) -> Cell {
-        let of_group = self.registers_of_group();
-        Cell::of_register(register / of_group, register % of_group)
+        let (row, column) = self.places[register];
+        Cell { share: self.share, run: self.run, row, column }
     }
 
     /// Replaces each element by `change` of it.
@@ -90,11 +73,28 @@ impl Accumulator {
         self.registers.iter().map(Var::raw)
     }
 
-    /// Pairs of neighbours of the thread's `row`-th row, each with the place of its first.
+    /// Every element with its place, in the order of `update`. It reads the register itself, too.
+    pub(super) fn cells(&self) -> impl Iterator<Item = (Cell, F32)> + '_ {
+        self.elements().enumerate().map(|(register, number)| (self.cell(register), number))
+    }
+
+    /// Pairs of neighbours of the lane's `row`-th row, each with the place of its first.
+    #[track_caller]
     pub fn pairs_of_row(&self, row: usize) -> impl Iterator<Item = (Cell, [F32; 2])> + '_ {
-        let pairs = self.registers.chunks_exact(2).enumerate();
-        let placed = pairs.map(|(index, pair)| (self.cell(2 * index), [pair[0].raw(), pair[1].raw()]));
-        placed.filter(move |(cell, _)| cell.row == row)
+        let at = here();
+        self.runs_of_row(row).map(move |(cell, run)| match run {
+            [left, right] => (cell, [left.raw(), right.raw()]),
+            _ => {
+                BuildError::new(format!("lanes have runs of {} neighbours here: expected pairs", run.len()), at).raise()
+            }
+        })
+    }
+
+    /// What the lane has of its `row`-th row: runs of neighbours, each with the place of its first.
+    fn runs_of_row(&self, row: usize) -> impl Iterator<Item = (Cell, &[Var<f32>])> + '_ {
+        let run = self.run as usize;
+        let runs = self.registers.chunks_exact(run).zip((0..).step_by(run));
+        runs.map(|(run, first)| (self.cell(first), run)).filter(move |(cell, _)| cell.row == row)
     }
 
     /// The largest element of each row.
@@ -113,17 +113,9 @@ impl Accumulator {
 
     fn join_rows(&self, join: impl Fn(F32, F32) -> F32) -> Rows {
         let joined = |row| {
-            let pairs = self.pairs_of_row(row).map(|(_, [left, right])| join(left, right));
-            pairs.reduce(&join).unwrap_or(F32::from(0.0))
+            let runs = self.runs_of_row(row).filter_map(|(_, run)| run.iter().map(Var::raw).reduce(&join));
+            runs.reduce(&join).unwrap_or(F32::from(0.0))
         };
-        (0..self.rows_per_thread()).map(joined).collect()
-    }
-
-    /// Rounded to `E`, as the left side of the next product.
-    #[track_caller]
-    pub fn to<E: Element>(&self, name: &str) -> RowOperand<E> {
-        let mut operand = RowOperand::new(name, self.rows(), self.columns());
-        operand.set(self);
-        operand
+        Rows::new(self.share, (0..self.share.rows_per_lane()).map(joined))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Offsets are computed in 64 bits: a tensor may have more than 2³² elements.
 
-use super::{Coordinate, Element, Packed, Type, U32, U64, Value};
+use super::{Cell, Coordinate, Element, Packed, Pred, Type, U32, U64, Value};
 use crate::builder::{Reach, with};
 use crate::error::BuildError;
 use crate::instructions::{GlobalPointer, Pointer, cvta_to_global_u64, ld_global, ld_global_nc, ld_param, st_global};
@@ -148,6 +148,16 @@ impl<E: Element> Matrix<E> {
     pub fn at(&self, row: U32, column: U32) -> GlobalPointer {
         let first_row = self.base + (column * E::BYTES).to_u64();
         Pointer::new(first_row + row.widening_mul(self.row_bytes))
+    }
+
+    /// Whether it has the column of `cell`: known while generating, unless lanes differ.
+    #[track_caller]
+    pub fn has_column_of(&self, cell: Cell) -> Pred {
+        let of_lanes = cell.columns_of_lanes();
+        if of_lanes.contains(&self.columns) {
+            return cell.column().lt(self.columns.into());
+        }
+        (of_lanes.start < self.columns).into()
     }
 
     /// Stores two neighbours of one row. The constant part of `column` becomes the instruction's offset.

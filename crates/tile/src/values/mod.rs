@@ -1,5 +1,6 @@
 //! Typed values: a value is a constant or a register, `Copy`, and never changes; a [`Var`] may.
 
+mod accumulator;
 mod coordinate;
 mod float;
 mod fragment;
@@ -7,21 +8,28 @@ mod global;
 mod number;
 mod operand;
 mod operators;
+mod plain_product;
 mod product;
 mod rows;
+mod share;
 mod shared;
 mod var;
+mod warp_rows;
 
-pub use coordinate::{Cell, Coordinate, row_of_lane};
-pub use fragment::Accumulator;
+pub use accumulator::Accumulator;
+pub use coordinate::{Cell, Coordinate};
+pub use fragment::Fragment;
 pub use global::{Matrix, Slice, Tensor, parameter};
 pub use number::{Number, Operation, Order};
 pub use operand::RowOperand;
+pub use plain_product::{dot, weigh_add};
 pub use product::{Left, Right, mma, mma_add};
 pub use rows::{RowVars, Rows};
+pub use share::Share;
 pub(crate) use shared::CopyPlan;
 pub use shared::{SharedTile, SharedVector, Transposed, View};
 pub use var::Var;
+pub use warp_rows::{HandedRows, WarpRows};
 
 use crate::builder::{self, Reach, RegisterId};
 use ptx::{Immediate, Operand};
@@ -56,6 +64,10 @@ impl Element for BF16 {
 /// Two elements in one register, the first in the low half.
 #[derive(Clone, Copy, Debug)]
 pub struct Packed<E>(PhantomData<E>);
+
+/// One element in a register of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Half<E>(PhantomData<E>);
 
 /// What a register can hold.
 pub trait Type: Copy + 'static {
@@ -107,6 +119,12 @@ impl<E: Element> Type for Packed<E> {
     const REGISTER: ptx::Type = ptx::Type::B32;
     const NAME: &'static str = "b32";
     const BYTES: u32 = 4;
+}
+
+impl<E: Element> Type for Half<E> {
+    const REGISTER: ptx::Type = ptx::Type::B16;
+    const NAME: &'static str = "b16";
+    const BYTES: u32 = 2;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -112,7 +112,7 @@ pub fn mma<E: Element>(sum: &mut Accumulator, left: impl Left<E>, right: impl Ri
 /// `sum += left · right`
 #[track_caller]
 pub fn mma_add<E: Element>(sum: &mut Accumulator, left: impl Left<E>, right: impl Right<E>) {
-    check_shapes(sum, [left.rows(), left.depth()], [right.depth(), right.columns()]);
+    check_shapes([sum.rows(), sum.columns()], [left.rows(), left.depth()], [right.depth(), right.columns()]);
     let (left_lanes, lanes) = (left.lanes(), right.lanes());
     // Steps that are a panel apart have the same address but for a constant: one after the other they take one register.
     let steps = right.depth() / 16;
@@ -129,14 +129,14 @@ pub fn mma_add<E: Element>(sum: &mut Accumulator, left: impl Left<E>, right: imp
 }
 
 #[track_caller]
-fn check_shapes(sum: &Accumulator, [rows, left_depth]: [u32; 2], [right_depth, columns]: [u32; 2]) {
+pub(super) fn check_shapes(sum: [u32; 2], [rows, left_depth]: [u32; 2], [right_depth, columns]: [u32; 2]) {
     let at = here();
     if !columns.is_multiple_of(16) || !right_depth.is_multiple_of(16) {
         let message = format!("the right side of a product is {right_depth}×{columns}: expected both in sixteens");
         BuildError::new(message, at).raise()
     }
-    if left_depth != right_depth || [sum.rows(), sum.columns()] != [rows, columns] {
-        let sums = format!("{}×{}", sum.rows(), sum.columns());
+    if left_depth != right_depth || sum != [rows, columns] {
+        let sums = format!("{}×{}", sum[0], sum[1]);
         let message = format!("shapes do not fit: {sums} = {rows}×{left_depth} · {right_depth}×{columns}");
         BuildError::new(message, at)
             .help("the left side's depth is the right side's; rows and columns are the sum's")

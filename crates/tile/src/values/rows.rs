@@ -1,14 +1,14 @@
 //! One number per row that a thread holds of a fragment.
 
-use super::{Cell, F32, Var};
+use super::{Cell, F32, Share, Var};
 use crate::builder::here;
 use crate::error::BuildError;
 use std::ops::{Add, Mul, Neg};
 
-/// One thread holds two of every 16 rows: `lane / 4` and eight further.
-pub(super) const ROWS_OF_GROUP: usize = 2;
-/// Of one warp: 64 rows. More would not leave registers for anything else.
+/// Of one warp: 64 rows of products. More would not leave registers for anything else.
 const MAX_GROUPS: usize = 4;
+/// One thread holds two of every 16 such rows: `lane / 4` and eight further.
+const MAX_ROWS_PER_LANE: usize = 2 * MAX_GROUPS;
 
 /// How many times 16 rows these are.
 #[track_caller]
@@ -29,45 +29,46 @@ fn must_be(right: bool, otherwise: &str) {
 
 #[derive(Clone, Copy)]
 pub struct Rows {
-    numbers: [F32; ROWS_OF_GROUP * MAX_GROUPS],
-    count: usize,
-}
-
-impl FromIterator<F32> for Rows {
-    fn from_iter<I: IntoIterator<Item = F32>>(numbers: I) -> Rows {
-        let mut rows = Rows { numbers: [F32::from(0.0); ROWS_OF_GROUP * MAX_GROUPS], count: 0 };
-        for number in numbers {
-            must_be(rows.count < rows.numbers.len(), "more rows than a thread can have");
-            rows.numbers[rows.count] = number;
-            rows.count += 1;
-        }
-        rows
-    }
+    numbers: [F32; MAX_ROWS_PER_LANE],
+    share: Share,
 }
 
 impl Rows {
+    /// A number for each row that a lane has.
+    #[track_caller]
+    pub fn new(share: Share, numbers: impl IntoIterator<Item = F32>) -> Rows {
+        must_be(share.rows_per_lane() <= MAX_ROWS_PER_LANE, "more rows than a thread can have");
+        let mut rows = Rows { numbers: [F32::from(0.0); MAX_ROWS_PER_LANE], share };
+        rows.numbers.iter_mut().zip(numbers).for_each(|(row, number)| *row = number);
+        rows
+    }
+
+    pub fn share(&self) -> Share {
+        self.share
+    }
+
     /// The number of the row that `cell` is in.
     #[track_caller]
     pub fn of(self, cell: Cell) -> F32 {
-        must_be(cell.row < self.count, "a cell of more rows than these");
+        must_be(cell.row < self.share.rows_per_lane(), "a cell of more rows than these");
         self.numbers[cell.row]
     }
 
     pub fn iter(&self) -> impl Iterator<Item = F32> {
-        self.numbers.into_iter().take(self.count)
+        self.numbers.into_iter().take(self.share.rows_per_lane())
     }
 
     #[track_caller]
     pub fn map(self, change: impl Fn(F32) -> F32) -> Rows {
         here();
-        self.iter().map(change).collect()
+        Rows::new(self.share, self.iter().map(change))
     }
 
     #[track_caller]
     pub fn zip(self, other: Rows, join: impl Fn(F32, F32) -> F32) -> Rows {
         here();
-        must_be(self.count == other.count, "two fragments of different heights");
-        self.iter().zip(other.iter()).map(|(left, right)| join(left, right)).collect()
+        must_be(self.share == other.share, "two fragments of different heights");
+        Rows::new(self.share, self.iter().zip(other.iter()).map(|(left, right)| join(left, right)))
     }
 
     #[track_caller]
@@ -85,18 +86,25 @@ impl Rows {
         self.map(F32::log2)
     }
 
-    /// The sum over the four lanes that share a row.
+    /// The sum over the lanes that share a row.
     #[track_caller]
     pub fn sum_over_lanes(self) -> Rows {
-        let pairs = self + self.map(|x| x.shuffle_xor(1));
-        pairs + pairs.map(|x| x.shuffle_xor(2))
+        self.join_lanes(|a, b| a + b)
     }
 
-    /// The largest over the four lanes that share a row.
+    /// The largest over the lanes that share a row.
     #[track_caller]
     pub fn max_over_lanes(self) -> Rows {
-        let pairs = self.max(self.map(|x| x.shuffle_xor(1)));
-        pairs.max(pairs.map(|x| x.shuffle_xor(2)))
+        self.join_lanes(F32::max)
+    }
+
+    #[track_caller]
+    fn join_lanes(self, join: impl Fn(F32, F32) -> F32) -> Rows {
+        let mut joined = self;
+        for mask in self.share.lane_masks() {
+            joined = joined.zip(joined.map(|x| x.shuffle_xor(mask)), &join);
+        }
+        joined
     }
 }
 
@@ -133,26 +141,29 @@ impl Neg for Rows {
 }
 
 /// Rows that may change.
-pub struct RowVars(Vec<Var<f32>>);
+pub struct RowVars {
+    numbers: Vec<Var<f32>>,
+    share: Share,
+}
 
 impl RowVars {
-    /// One number for each of a warp's `rows`.
+    /// One number for each row that a lane has.
     #[track_caller]
-    pub fn new(name: &str, rows: u32, value: f32) -> RowVars {
-        let count = row_groups(name, rows) * ROWS_OF_GROUP;
-        RowVars((0..count).map(|row| Var::new(format!("{name}_{row}"), value)).collect())
+    pub fn new(name: &str, share: Share, value: f32) -> RowVars {
+        let number = |row| Var::new(format!("{name}_{row}"), value);
+        RowVars { numbers: (0..share.rows_per_lane()).map(number).collect(), share }
     }
 
     #[track_caller]
     pub fn get(&self) -> Rows {
         here();
-        self.0.iter().map(Var::get).collect()
+        Rows::new(self.share, self.numbers.iter().map(Var::get))
     }
 
     #[track_caller]
     pub fn set(&mut self, rows: Rows) {
-        must_be(self.0.len() == rows.count, "two fragments of different heights");
-        for (var, value) in self.0.iter_mut().zip(rows.iter()) {
+        must_be(self.share == rows.share, "two fragments of different heights");
+        for (var, value) in self.numbers.iter_mut().zip(rows.iter()) {
             var.set(value);
         }
     }

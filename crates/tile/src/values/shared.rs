@@ -2,27 +2,27 @@
 
 use super::operand::Square;
 use super::rows::row_groups;
-use super::{Element, Matrix, Pred, RowOperand, Type, U32, Value};
+use super::{Element, F32, Matrix, Packed, Pred, RowOperand, Type, U32, Value};
 use crate::builder::{here, with};
 use crate::control::select;
 use crate::error::BuildError;
 use crate::instructions::{
-    GlobalPointer, Pointer, SharedPointer, cp_async_cg_shared_global_16, lane_index, ld_shared, ldmatrix_x4,
-    shared_base, st_shared,
+    GlobalPointer, Pointer, SharedPointer, cp_async_cg_shared_global_16, lane_index, ld_shared, ld_shared_v4,
+    ldmatrix_x4, shared_base, st_shared,
 };
 use crate::warps::Warps;
 use std::marker::PhantomData;
 
 /// The unit of swizzling, copying and `ldmatrix`.
-const CHUNK_BYTES: u32 = 16;
+pub(super) const CHUNK_BYTES: u32 = 16;
 /// A panel is 64 columns wide: 128 bytes of 16-bit elements.
 const PANEL_COLUMNS: u32 = 64;
 const PANEL_ROW_BYTES: u32 = 128;
-const PANEL_CHUNKS: u32 = PANEL_ROW_BYTES / CHUNK_BYTES;
+pub(super) const PANEL_CHUNKS: u32 = PANEL_ROW_BYTES / CHUNK_BYTES;
 /// Products go 16 columns at a time.
 pub(super) const STEPS_OF_PANEL: u32 = PANEL_COLUMNS / 16;
 /// The swizzle repeats after eight rows: what origins are multiples of.
-const SWIZZLE_BYTES: u32 = 8 * PANEL_ROW_BYTES;
+pub(super) const SWIZZLE_BYTES: u32 = 8 * PANEL_ROW_BYTES;
 
 /// Takes `bytes` of the block's shared memory for the whole kernel.
 #[track_caller]
@@ -158,6 +158,30 @@ impl<'tile, E: Element> View<'tile, E> {
         self.origin + self.chunk(lane / 16 * 8 + lane % 8, lane / 8 % 2)
     }
 
+    /// Any of its rows.
+    #[track_caller]
+    pub(super) fn row(&self, row: U32) -> TileRow<'tile, E> {
+        TileRow { start: self.origin + row * PANEL_ROW_BYTES, flip: row % 8 * CHUNK_BYTES, of: PhantomData }
+    }
+
+    /// Bytes from a chunk to the one `down` rows and `panel` panels further, where both are swizzled alike.
+    pub(super) fn further(&self, down: u32, panel: u32) -> u32 {
+        down * PANEL_ROW_BYTES + panel * self.panel_bytes
+    }
+
+    /// Each lane's address for a pair of columns of the first row.
+    #[track_caller]
+    pub(super) fn lanes_of_pairs(&self) -> U32 {
+        self.origin + lane_index() * (2 * E::BYTES)
+    }
+
+    /// The address `down` rows, of eight, and `panel` panels further. Origins are multiples of 1024, so chunk numbers
+    /// may be flipped in place.
+    #[track_caller]
+    pub(super) fn pair(&self, lanes: U32, down: u32, panel: u32) -> SharedPointer {
+        Pointer::new(lanes ^ (down * CHUNK_BYTES)).plus(self.further(down, panel))
+    }
+
     /// Where a chunk of a row lies, counted from the origin.
     #[track_caller]
     fn chunk(&self, row: U32, chunk: U32) -> U32 {
@@ -171,6 +195,28 @@ impl<'tile, E: Element> View<'tile, E> {
     pub(super) fn step(&self, lanes: U32, k: u32, down: u32) -> SharedPointer {
         let flipped = lanes ^ (k % STEPS_OF_PANEL * 2 * CHUNK_BYTES);
         Pointer::new(flipped).plus(k / STEPS_OF_PANEL * self.panel_bytes + down * 16 * PANEL_ROW_BYTES)
+    }
+}
+
+/// One row of a tile, for lanes that read it by themselves.
+#[derive(Clone, Copy)]
+pub(super) struct TileRow<'tile, E> {
+    start: U32,
+    /// What its chunks are swizzled with, in bytes.
+    flip: U32,
+    of: PhantomData<&'tile SharedTile<E>>,
+}
+
+impl<E: Element> TileRow<'_, E> {
+    /// Eight elements: the chunk `within` so many bytes of the first panel, and `further` bytes on.
+    #[track_caller]
+    pub fn eight(&self, within: U32, further: u32) -> [F32; 8] {
+        let pairs = ld_shared_v4::<Packed<E>>(Pointer::new(self.start + (within ^ self.flip)).plus(further));
+        let mut numbers = [F32::from(0.0); 8];
+        for (numbers, pair) in numbers.as_chunks_mut().0.iter_mut().zip(pairs) {
+            *numbers = pair.unpack();
+        }
+        numbers
     }
 }
 
@@ -262,7 +308,7 @@ impl<T: Type> SharedVector<T> {
 
     /// The element `constant` after `index`. The constant becomes the instruction's offset.
     #[track_caller]
-    fn at(&self, index: U32, constant: u32) -> SharedPointer {
+    pub(super) fn at(&self, index: U32, constant: u32) -> SharedPointer {
         Pointer::new(self.origin + index * T::BYTES).plus(constant * T::BYTES)
     }
 

@@ -27,7 +27,7 @@ impl<'a> Block<'a> {
 
     /// Hides the scores of `tile` that the mask hides; `query` and `key` are those of the fragment's first row and
     /// column.
-    pub fn hide(&self, scores: &mut Accumulator, tile: U32, query: U32, key: U32) {
+    pub fn hide(&self, scores: &mut Fragment, tile: U32, query: U32, key: U32) {
         when(!self.is_whole(tile), || {
             scores.update(|cell, score| {
                 let seen = self.sees(cell.row() + query, cell.column() + key);

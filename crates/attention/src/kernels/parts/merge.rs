@@ -82,7 +82,7 @@ impl Merge {
     fn read(&self, slot: U32, softmax: &mut OnlineSoftmax, output: &mut Accumulator) {
         let row = |index: u32| self.statistics.load(self.statistics_of(slot), index * LANES);
         let rows = self.rows_per_thread;
-        let [max, sum] = [0..rows, rows..2 * rows].map(|indices| indices.map(row).collect());
+        let [max, sum] = [0..rows, rows..2 * rows].map(|indices| Rows::new(output.share(), indices.map(row)));
         let [mine, other] = softmax.join(max, sum);
         let mut index = (0..).map(|register| register * LANES);
         output.update(|cell, sum| {

@@ -15,13 +15,13 @@ pub struct OnlineSoftmax {
 }
 
 impl OnlineSoftmax {
-    /// Of a warp's `rows`.
-    pub fn new(rows: u32, scale: F32) -> OnlineSoftmax {
+    /// Of the rows of a warp.
+    pub fn new(rows: Share, scale: F32) -> OnlineSoftmax {
         OnlineSoftmax { max: RowVars::new("max", rows, f32::NEG_INFINITY), sum: RowVars::new("sum", rows, 0.0), scale }
     }
 
     /// Replaces scores by weights `2^(scale · (score - max))`; returns by what earlier sums and outputs shrink.
-    pub fn update(&mut self, scores: &mut Accumulator) -> Rows {
+    pub fn update(&mut self, scores: &mut Fragment) -> Rows {
         let old = self.max.get();
         let max = old.max(scores.row_max().map(|max| max * self.scale));
         let below = -base(max);

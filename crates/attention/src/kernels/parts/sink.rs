@@ -16,7 +16,7 @@ impl Sink {
     }
 
     /// As if every row had seen one more key, with this score and a value of zeros.
-    pub fn join(&self, softmax: &mut OnlineSoftmax, output: &mut Accumulator) {
+    pub fn join(&self, softmax: &mut OnlineSoftmax, output: &mut Fragment) {
         let max = softmax.max().map(|_| self.logit * LOG2_E);
         let [mine, _] = softmax.join(max, max.map(|_| 1.0.into()));
         output.scale_rows(mine);

@@ -70,7 +70,7 @@ impl<'a> Scored<'a> {
     }
 
     /// Makes scores of products; `query` and `key` are those of the fragment's first row and column.
-    pub fn apply(&self, products: &mut Accumulator, query: U32, key: U32) {
+    pub fn apply(&self, products: &mut Fragment, query: U32, key: U32) {
         if self.score.is_plain() {
             return;
         }
