@@ -1,4 +1,4 @@
-//! docs/sanitizer.md: its tables follow from what compute-sanitizer said (docs/log/compute-sanitizer.tsv, which
+//! docs/sanitizer.md: its tables follow from what compute-sanitizer said (docs/log/compute-sanitizer.tsv.gz, which
 //! `.ci/compute_sanitizer` writes on a machine with a GPU) and from the cases in filetests/fail. `BLESS=1` rewrites them.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 const PAGE: &str = "docs/sanitizer.md";
-const LOG: &str = "docs/log/compute-sanitizer.tsv";
+const LOG: &str = "docs/log/compute-sanitizer.tsv.gz";
 const TOOLS: [&str; 4] = ["memcheck", "racecheck", "synccheck", "initcheck"];
 
 /// A `fail` case: its name and the checks of ours that its `//~` lines name.
@@ -36,7 +36,7 @@ impl Case {
 }
 
 fn cases() -> Vec<Case> {
-    let log = std::fs::read_to_string(LOG).unwrap();
+    let log = launch::module_text::read(Path::new(LOG)).unwrap();
     let mut said: BTreeMap<(&str, &str), &str> = BTreeMap::new();
     for line in log.lines() {
         let columns: Vec<&str> = line.split('\t').collect();
@@ -136,7 +136,7 @@ fn the_tables_are_what_the_log_says() {
 /// A log of cases that are gone would count what nobody can repeat.
 #[test]
 fn the_log_names_cases_that_exist() {
-    for line in std::fs::read_to_string(LOG).unwrap().lines() {
+    for line in launch::module_text::read(Path::new(LOG)).unwrap().lines() {
         let case = line.split('\t').next().unwrap();
         assert!(Path::new("filetests").join(case).exists(), "{LOG}: {case}");
     }
