@@ -497,6 +497,29 @@ fn the_planner_chooses_the_printed_kernel() {
     assert!(printed(&["--arch", "sm_90"]).contains(".target sm_80"));
 }
 
+/// What is printed with `--debug` has assertions, runs silently, and names the one that an input breaks.
+#[test]
+fn debug_kernels_name_what_an_input_breaks() {
+    let built_in = ["--problem", "B1 H1 Sq5 Sk70 D64 causal", "--config", "1", "--debug"];
+    let output = veriflash(&[&["run"], &built_in[..]].concat());
+    assert_eq!(exit(&output), 0, "{}", text(&output));
+    let printed = text(&veriflash(&[&["ptx"], &built_in[..]].concat()));
+    let (head, inputs) = printed.split_once("[buffer.k]").expect("keys");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("broken.ptx");
+    std::fs::write(&path, format!("{head}[buffer.k]{}", inputs.replacen("normal(1.0)", "const(nan)", 1)))
+        .expect("a file");
+    let output = veriflash(&["run", shown(&path)]);
+    assert_eq!(exit(&output), 1, "{}", text(&output));
+    let expected = "error[trap]: assertion `scores are finite` failed in CTA (0,0,0), warp 0, lane 31";
+    assert!(text(&output).contains(expected), "{}", text(&output));
+    for (wrong, expected) in [("--debug", "not into a file"), ("--algebra", "leave out `--algebra`, or `--debug`")] {
+        let output = veriflash(&["run", shown(&path), wrong]);
+        assert_eq!(exit(&output), 2, "{wrong}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(expected), "{wrong}");
+    }
+}
+
 #[test]
 fn built_in_kernels_are_proven_by_problem_and_configuration() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -29,6 +29,11 @@ pub struct BuiltIn {
     #[arg(long, default_value = "tensor", value_parser = math)]
     pub math: Math,
 
+    /// Compiles in assertions (finite scores, sums that never shrink, stages in their turn, …): one that fails ends the
+    /// launch and is reported with its block and lane
+    #[arg(long)]
+    pub debug: bool,
+
     /// The GPU that the planner chooses for: its number of processors and its shared memory decide. The text itself says
     /// `.target sm_80` in any case, which every later GPU runs
     #[arg(long, default_value = "sm_80", value_parser = gpu)]
@@ -55,7 +60,8 @@ impl BuiltIn {
     pub fn kernel_of(&self, other: Option<Problem>) -> anyhow::Result<Kernel> {
         let standard = || Problem::builder().build();
         let problem = other.or_else(|| self.problem.clone()).map_or_else(standard, Ok)?;
-        Ok(attention::kernels::kernel(&problem, &self.config_for(&problem)?)?)
+        let config = Config { debug: self.debug, ..self.config_for(&problem)? };
+        Ok(attention::kernels::kernel(&problem, &config)?)
     }
 
     /// The configuration that was asked for, or the planner's.
@@ -68,13 +74,21 @@ impl BuiltIn {
         Ok(config.with_math(self.math)?)
     }
 
+    /// A kernel in a file has its assertions, or has none.
+    pub fn refuse_debug(&self) -> anyhow::Result<()> {
+        let help = "print one with `veriflash ptx --debug`, or give a `--problem`";
+        anyhow::ensure!(!self.debug, "`--debug` compiles assertions into kernels of ours, not into a file: {help}");
+        Ok(())
+    }
+
     /// The flags that name this kernel again; none if no problem was given.
     pub fn words(&self) -> Option<String> {
         let problem = self.problem.as_ref()?;
         let config = self.config.or_else(|| self.config_for(problem).ok().map(|config| config.id));
         let config = config.map_or(String::new(), |id| format!(" --config {id}"));
         let math = if self.math == Math::Scalar { " --math scalar" } else { "" };
-        Some(format!("--problem {}{config}{math}", quoted(&problem.to_string())))
+        let debug = if self.debug { " --debug" } else { "" };
+        Some(format!("--problem {}{config}{math}{debug}", quoted(&problem.to_string())))
     }
 }
 
@@ -131,6 +145,7 @@ impl Input {
 
     pub fn kernel(&self) -> anyhow::Result<Kernel> {
         let Some(file) = &self.file else { return self.built_in.kernel() };
+        self.built_in.refuse_debug()?;
         self.flags.open(file)
     }
 }
@@ -194,7 +209,7 @@ mod tests {
     fn the_command_that_repeats_a_run_has_its_flags() {
         let flags = |args: &[&str]| Input {
             file: Some("a b.ptx".into()),
-            built_in: BuiltIn { problem: None, config: None, math: Math::Tensor, arch: Gpu::A100 },
+            built_in: BuiltIn { problem: None, config: None, math: Math::Tensor, debug: false, arch: Gpu::A100 },
             flags: RecipeFlags {
                 args: args.iter().map(ToString::to_string).collect(),
                 grid: Some("8,2,1".into()),
@@ -213,16 +228,18 @@ mod tests {
 
     #[test]
     fn the_command_that_repeats_a_planned_kernel_names_its_configuration() {
-        let named = |config, math, arch| {
+        let named = |config, math, debug, arch| {
             let problem = "B1 H32 S1024 D64".parse().ok();
-            BuiltIn { problem, config, math, arch }.words()
+            BuiltIn { problem, config, math, debug, arch }.words()
         };
-        let words = |config, arch| named(config, Math::Tensor, arch);
+        let words = |config, arch| named(config, Math::Tensor, false, arch);
         assert_eq!(words(None, Gpu::A100).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 8");
         assert_eq!(words(None, Gpu::H200).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 9");
         assert_eq!(words(Some(5), Gpu::H200).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 5");
-        let scalar = |config| named(config, Math::Scalar, Gpu::H200).unwrap();
+        let scalar = |config| named(config, Math::Scalar, false, Gpu::H200).unwrap();
         assert_eq!(scalar(None), "--problem 'f16 B1 H32 S1024 D64 full' --config 1 --math scalar");
         assert_eq!(scalar(Some(5)), "--problem 'f16 B1 H32 S1024 D64 full' --config 5 --math scalar");
+        let debug = named(Some(5), Math::Tensor, true, Gpu::H200).unwrap();
+        assert_eq!(debug, "--problem 'f16 B1 H32 S1024 D64 full' --config 5 --debug");
     }
 }

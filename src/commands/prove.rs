@@ -120,7 +120,8 @@ fn request(arguments: &Arguments) -> anyhow::Result<Request> {
 
 fn built_in(arguments: &Arguments) -> anyhow::Result<Request> {
     let Arguments { config, math, .. } = *arguments;
-    let one = |problem: &Problem| BuiltIn { problem: Some(problem.clone()), config, math, arch: Gpu::A100 };
+    let one =
+        |problem: &Problem| BuiltIn { problem: Some(problem.clone()), config, math, debug: false, arch: Gpu::A100 };
     let cases = arguments
         .problems
         .iter()

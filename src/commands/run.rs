@@ -99,6 +99,11 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
         traced_blocks,
         ..Options::default()
     };
+    anyhow::ensure!(
+        !arguments.algebra || kernel.recipe.assertions.is_none(),
+        "`--algebra` has numbers without an order, and this kernel asserts which is larger: leave out `--algebra`, or \
+         `--debug`"
+    );
     match arguments.backend {
         BackendName::Cuda if traced_blocks > 0 => anyhow::bail!(
             "`--trace` needs `--backend emulator`: a GPU does not tell when a warp waits; leave `--trace` out, or trace on the emulator"

@@ -20,6 +20,8 @@ pub struct Config {
     /// Whether warps hand over where the values were. It takes a barrier more, and no memory.
     pub merges_in_values: bool,
     pub math: Math,
+    /// Whether the kernel asserts that its own steps are sound: slower, and a failed assertion ends the launch.
+    pub debug: bool,
 }
 
 /// What multiplies.
@@ -59,6 +61,7 @@ const TENSOR: Config = Config {
     stages: 2,
     merges_in_values: false,
     math: Math::Tensor,
+    debug: false,
 };
 
 #[rustfmt::skip] // One row per line.
@@ -126,6 +129,11 @@ impl Config {
         }
         let warp_rows = self.rows / self.computing_warps();
         Some(Config { warp_rows, merges_in_values: false, math: Math::Scalar, ..self })
+    }
+
+    /// The same with assertions.
+    pub const fn debug(self) -> Config {
+        Config { debug: true, ..self }
     }
 
     pub const fn threads(&self) -> u32 {

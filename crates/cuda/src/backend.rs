@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use launch::assertion::{Assertions, Failure};
 use launch::backend::{Backend, Options, Run, Witness};
 use launch::resolved::{self, Launch, MAP_BYTES, Placement};
 use launch::tensor_map::ResolvedMap;
 use launch::{Kernel, Limits, Memory, Resolved};
 
-use crate::buffer::DeviceBuffer;
 use crate::context::{Context, Device};
 use crate::error::Error;
 use crate::event::Event;
 use crate::module::{Module, Resources};
+use crate::storage::Storage;
 use crate::stream::Stream;
 use crate::tensor_map;
 
@@ -55,7 +56,9 @@ pub struct Loaded {
     resolved: Resolved,
     entries: Vec<Entry>,
     module: Module,
-    buffers: Vec<DeviceBuffer>,
+    buffers: Vec<Storage>,
+    /// What the kernel asserts of itself, and which buffer has its report.
+    assertions: Option<(Assertions, usize)>,
     stream: Stream,
 }
 
@@ -101,6 +104,12 @@ impl Loaded {
         end.since(&start)
     }
 
+    /// The assertion that has ended a launch, if one has.
+    fn failure(&self, launch: &Launch) -> Option<Failure> {
+        let (assertions, report) = self.assertions.as_ref()?;
+        assertions.failure(self.buffers[*report].last_word()?, launch.grid)
+    }
+
     fn check(&self, memory: &Memory) -> Result<(), Error> {
         let (expected, found) = (self.resolved.buffers.len(), memory.buffers.len());
         if expected != found {
@@ -144,14 +153,21 @@ impl Backend for Cuda {
     fn load(&self, kernel: &Kernel) -> Result<Loaded, Error> {
         let resolved = kernel.resolve(&Limits::default())?;
         self.check_clusters(&resolved)?;
-        let allocate = |buffer: &resolved::Buffer| DeviceBuffer::new(&self.context, buffer.bytes as usize);
-        let buffers = resolved.buffers.iter().map(allocate).collect::<Result<Vec<_>, _>>()?;
-        let addresses = buffers.iter().map(DeviceBuffer::address).collect();
+        let assertions = kernel.recipe.assertions.clone().and_then(|assertions| {
+            let report = resolved.buffers.iter().position(|buffer| buffer.name == assertions.report)?;
+            Some((assertions, report))
+        });
+        let allocate = |(index, buffer): (usize, &resolved::Buffer)| {
+            let survives = assertions.as_ref().is_some_and(|(_, report)| *report == index);
+            Storage::new(&self.context, buffer.bytes as usize, survives)
+        };
+        let buffers = resolved.buffers.iter().enumerate().map(allocate).collect::<Result<Vec<_>, _>>()?;
+        let addresses = buffers.iter().map(Storage::address).collect();
         let mut placed = Placed { addresses, buffers: &resolved.buffers, device: self.device() };
         let entries = resolved.launches.iter().map(|launch| entry(kernel, launch, &mut placed));
         let entries = entries.collect::<Result<_, _>>()?;
         let module = Module::from_ptx(&self.context, kernel.file(), &kernel.parsed.source.text)?;
-        Ok(Loaded { resolved, entries, module, buffers, stream: Stream::new(&self.context)? })
+        Ok(Loaded { resolved, entries, module, buffers, assertions, stream: Stream::new(&self.context)? })
     }
 
     fn run(&self, loaded: &mut Loaded, memory: &mut Memory, options: &Options) -> Result<Run, Error> {
@@ -162,7 +178,8 @@ impl Backend for Cuda {
         for index in 0..loaded.entries.len() {
             let time = loaded.launch(index);
             let (entry, launch) = (&loaded.entries[index].name, &loaded.resolved.launches[index]);
-            run.times.push(time.map_err(|error| error.in_launch(entry, launch))?);
+            let explained = |error: Error| error.in_launch(entry, launch).due_to(loaded.failure(launch));
+            run.times.push(time.map_err(explained)?);
             run.witness.push(Witness::of(entry, launch));
         }
         loaded.copy_out(memory)?;

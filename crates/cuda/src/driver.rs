@@ -8,7 +8,7 @@ use crate::error::Error;
 const LIBRARY: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 
 /// Every function of the driver that this crate calls.
-const FUNCTIONS: [&str; 45] = [
+const FUNCTIONS: [&str; 48] = [
     "cuInit",
     "cuDriverGetVersion",
     "cuGetErrorString",
@@ -37,6 +37,9 @@ const FUNCTIONS: [&str; 45] = [
     "cuTensorMapEncodeTiled",
     "cuMemAlloc_v2",
     "cuMemFree_v2",
+    "cuMemHostAlloc",
+    "cuMemHostGetDevicePointer_v2",
+    "cuMemFreeHost",
     "cuMemcpyHtoDAsync_v2",
     "cuMemcpyDtoHAsync_v2",
     "cuStreamCreate",
@@ -146,6 +149,7 @@ mod tests {
             include_str!("context.rs"),
             include_str!("module.rs"),
             include_str!("buffer.rs"),
+            include_str!("host_buffer.rs"),
             include_str!("stream.rs"),
             include_str!("event.rs"),
             include_str!("tensor_map.rs"),

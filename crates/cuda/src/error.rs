@@ -1,5 +1,8 @@
 //! Why a kernel cannot be loaded or run on a GPU.
 
+use launch::assertion::Failure;
+use launch::resolved::Launch;
+
 /// What went wrong, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -167,7 +170,7 @@ pub enum Error {
 
 impl Error {
     /// The same error, with the launch that a lost context is due to.
-    pub(crate) fn in_launch(self, entry: &str, launch: &launch::resolved::Launch) -> Error {
+    pub(crate) fn in_launch(self, entry: &str, launch: &Launch) -> Error {
         let (grid, block) = (launch.grid, launch.block);
         match self {
             Error::ContextLost { name, text, .. } => Error::ContextLost {
@@ -177,5 +180,39 @@ impl Error {
             },
             other => other,
         }
+    }
+
+    /// The same error, with the assertion that a lost context is due to: the driver only knows that a launch failed.
+    pub(crate) fn due_to(self, failure: Option<Failure>) -> Error {
+        match (self, failure) {
+            (Error::ContextLost { place, name, .. }, Some(failure)) => {
+                let at = failure.assertion.at.as_ref().map_or(String::new(), |at| format!(" ({at})"));
+                Error::ContextLost { place, name, text: format!("{failure}{at}") }
+            }
+            (other, _) => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use launch::assertion::{Assertion, Assertions};
+
+    #[test]
+    fn a_failed_assertion_is_named_in_place_of_what_the_driver_says() {
+        let list = vec![Assertion { message: "scores are finite".into(), at: Some("ampere.rs:90".into()) }];
+        let failure = Assertions { report: "report".into(), list }.failure(7 << 20 | 1 << 10 | 81, [4, 1, 2]);
+        let lost = |failure| {
+            let (place, name) = ("launch of `forward`".into(), "CUDA_ERROR_LAUNCH_FAILED".into());
+            Error::ContextLost { place, name, text: "unspecified launch failure".into() }.due_to(failure).to_string()
+        };
+        let head = "the GPU context is lost: launch of `forward` failed with CUDA_ERROR_LAUNCH_FAILED: ";
+        let text = lost(None);
+        assert!(text.starts_with(&format!("{head}unspecified launch failure; everything")), "{text}");
+        let text = lost(failure);
+        let expected =
+            "assertion `scores are finite` failed in CTA (3,0,1), warp 2, lane 17 (ampere.rs:90); everything";
+        assert!(text.starts_with(&format!("{head}{expected}")), "{text}");
     }
 }

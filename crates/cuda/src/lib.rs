@@ -25,10 +25,12 @@ mod driver;
 mod error;
 mod event;
 mod graph;
+mod host_buffer;
 mod link;
 mod module;
 mod pointer;
 mod prepared;
+mod storage;
 mod stream;
 mod tensor_map;
 

@@ -5,7 +5,7 @@ use crate::checks::Check;
 use crate::cost::Costs;
 use launch::backend::Options;
 use launch::finding::{Event, Finding, Severity};
-use launch::{Kernel, OperandSite, Operands, Policy};
+use launch::{Assertions, Kernel, OperandSite, Operands, Policy};
 use ptx::forms::Control;
 use ptx::{Op, Operand, Parsed, Statement, StatementId};
 use std::collections::BTreeMap;
@@ -135,6 +135,11 @@ impl<'a> Findings<'a> {
             let count = finding.count;
             self.found.entry(key).and_modify(|known| known.count += count).or_insert(finding);
         }
+    }
+
+    /// What the kernel asserts of itself, where its recipe says so.
+    pub fn assertions(&self) -> Option<&'a Assertions> {
+        self.kernel.recipe.assertions.as_ref()
     }
 
     /// A launch is over: what it cost is known.

@@ -27,6 +27,7 @@
 //! ```
 
 pub mod argument;
+pub mod assertion;
 pub mod backend;
 pub mod buffer;
 mod contents;
@@ -57,6 +58,7 @@ pub mod tensor_map;
 mod toml_table;
 mod words;
 
+pub use assertion::Assertions;
 pub use backend::Backend;
 pub use contents::{Contents, PAGE_BYTES};
 pub use contract::AttentionContract;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::assertion::{Assertion, Assertions};
 use crate::buffer::Init;
 use crate::contract::{AttentionContract, Factor, Layout, Lengths, Pair, Score};
 use crate::expectation::{Expect, Tolerance};
@@ -31,6 +32,9 @@ impl Recipe {
         self.launches.iter().for_each(|launch| print_launch(&mut text, launch));
         if let Some(attention) = &self.attention {
             print_attention(&mut text, attention);
+        }
+        if let Some(assertions) = &self.assertions {
+            print_assertions(&mut text, assertions);
         }
         text
     }
@@ -176,6 +180,18 @@ fn print_attention(text: &mut String, attention: &AttentionContract) {
         line(text, "cumulative", pair(cumulative));
     }
     line(text, "lengths", lengths(&attention.lengths));
+}
+
+fn print_assertions(text: &mut String, assertions: &Assertions) {
+    text.push_str("[assertions]\n");
+    line(text, "report", quote(&assertions.report));
+    text.push_str("list = [\n");
+    for Assertion { message, at } in &assertions.list {
+        let mut fields = vec![("message", quote(message))];
+        fields.extend(at.as_ref().map(|at| ("at", quote(at))));
+        let _ = writeln!(text, "  {},", table(fields));
+    }
+    text.push_str("]\n");
 }
 
 fn print_layout(text: &mut String, layout: &Layout) {

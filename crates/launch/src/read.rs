@@ -3,6 +3,7 @@
 use ptx::Target;
 use toml::de::DeTable;
 
+use crate::assertion::Assertions;
 use crate::buffer::{Float, Init, split_call, within};
 use crate::contract::{AttentionContract, Factor, Layout, Lengths, Mask, Pair, Scale, Score, Strides};
 use crate::element::Element;
@@ -27,7 +28,7 @@ pub(crate) fn recipe(toml: &str, source: Source) -> Result<Recipe, Error> {
 }
 
 fn read(root: &Table) -> Result<Recipe, Fault> {
-    root.allow(&["ptx", "target", "gpu", "let", "buffer", "launch", "attention"])?;
+    root.allow(&["ptx", "target", "gpu", "let", "buffer", "launch", "attention", "assertions"])?;
     let recipe = Recipe {
         ptx: root.optional("ptx", |item| Ok(item.string()?.to_string()))?,
         target: root.optional("target", target)?,
@@ -36,10 +37,12 @@ fn read(root: &Table) -> Result<Recipe, Fault> {
         buffers: root.optional("buffer", buffers)?.unwrap_or_default(),
         launches: root.optional("launch", launches)?.unwrap_or_default(),
         attention: root.optional("attention", attention)?,
+        assertions: root.optional("assertions", Assertions::read)?,
         source: Source::default(),
     };
     check_buffer_names(&recipe)?;
     root.optional("attention", |item| check_attention_names(&recipe, item.spot()))?;
+    recipe.assertions.iter().try_for_each(|assertions| assertions.check(&recipe, root.need("assertions")?.spot()))?;
     Ok(recipe)
 }
 

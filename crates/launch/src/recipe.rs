@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::assertion::Assertions;
 use crate::buffer::{Float, Init};
 use crate::contract::AttentionContract;
 use crate::element::{Element, Value};
@@ -47,6 +48,8 @@ pub struct Recipe {
     pub launches: Vec<Launch>,
     /// `[attention]`, where the kernel computes attention.
     pub attention: Option<AttentionContract>,
+    /// `[assertions]`, where the kernel makes some about itself.
+    pub assertions: Option<Assertions>,
     /// The text it was read from, for errors and for the folder of its files.
     pub source: Source,
 }

@@ -44,6 +44,10 @@ init.hex = """
 """
 expect = { hex = "3ff0000000000000 bff0000000000000 7ff8000000000000" }
 expect_type = "f64"
+[buffer.report]
+type = "u64"
+shape = [1]
+init = "zeros"
 [buffer.bits]
 type = "e4m3"
 shape = [4]
@@ -74,6 +78,9 @@ scale = { arg = "scale_log2", factor = "log2e" }
 strides = { q = [1, 2, 3, 1], k = ["n", 2, 3, 1], v = [1, 2, 3, 1], o = [1, 2, 3, 1] }
 mask = "window(n, 0)"
 lengths = { q = "n", k = "m", batch = 1, heads = 2, kv_heads = 1, dim = 192, value_dim = 128 }
+[assertions]
+report = "report"
+list = [{ message = "\"scores\" are //~ finite", at = "kernel.rs:7" }, { message = "" }]
 "#;
 
 /// Bits as words, with and without comments.
@@ -118,7 +125,7 @@ fn failure(from: &str, to: &str) -> String {
 #[test]
 fn the_whole_grammar_reads_back() {
     let recipe = Recipe::parse("kernel.toml", FULL).unwrap();
-    assert_eq!(recipe.buffers.len(), 7);
+    assert_eq!(recipe.buffers.len(), 8);
     assert_eq!(recipe.buffers[2].name, "odd name");
     assert_eq!(recipe.launches[0].args.len(), 10);
     let printed = recipe.to_toml();
@@ -163,7 +170,7 @@ fn wrong_words_are_named() {
 #[test]
 fn buffers_keep_the_order_of_the_text() {
     let names: Vec<_> = Recipe::parse("kernel.toml", FULL).unwrap().buffers.into_iter().map(|b| b.name).collect();
-    assert_eq!(names, ["x", "lookup", "odd name", "out", "list", "words", "bits"]);
+    assert_eq!(names, ["x", "lookup", "odd name", "out", "list", "words", "report", "bits"]);
 }
 
 #[test]
@@ -196,6 +203,9 @@ fn slips_are_named() {
     insta::assert_snapshot!(failure("block = [128, 1, 1]\n", ""), @"kernel.toml:10:1: [[launch]] number 0 has no `block`: add one");
     insta::assert_snapshot!(failure("ceil_div(n, 128)", "ceil_div(n, 128"), @"kernel.toml:11:25: expected `)`, found the end of the expression");
     insta::assert_snapshot!(failure("ceil_div(n, 128)", "ceil_div(rows, 128)"), @"kernel.toml:11:19: unknown name `rows`: add `rows = …` under [let]");
+    let assertions = |report: &str| failure("[let]", &format!("[assertions]\nreport = \"{report}\"\nlist = []\n[let]"));
+    insta::assert_snapshot!(assertions("x"), @"kernel.toml:2:1: `report` is buffer `x` of f32: expected one of u64");
+    insta::assert_snapshot!(assertions("y"), @"kernel.toml:2:1: unknown buffer `y`: did you mean `x`?");
     insta::assert_snapshot!(failure("[let]", "[let"), @"kernel.toml:2:5: not valid TOML: unclosed table, expected `]`");
 }
 

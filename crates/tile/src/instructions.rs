@@ -149,6 +149,12 @@ pub fn st_global<T: Type>(to: GlobalPointer, value: Value<T>) {
     emit(&format!("st.global.{}", T::NAME), vec![to.operand(), value.operand()]);
 }
 
+/// A word that other threads and the host may read at any time: all of it is there, or nothing.
+#[track_caller]
+pub fn st_relaxed_sys_global<T: Type>(to: GlobalPointer, value: Value<T>) {
+    emit(&format!("st.relaxed.sys.global.{}", T::NAME), vec![to.operand(), value.operand()]);
+}
+
 #[track_caller]
 pub fn ld_shared<T: Type>(from: SharedPointer) -> Value<T> {
     define::<T>(&format!("ld.shared.{}", T::NAME), vec![from.operand()]).reaching(Reach::Lane)
@@ -248,6 +254,20 @@ pub fn barrier() {
     with(|b| b.pass_barrier());
 }
 
+// The end.
+
+/// The host sees what this thread stored before it.
+#[track_caller]
+pub fn fence_sc_sys() {
+    emit("fence.sc.sys", vec![]);
+}
+
+/// Ends the grid with an error.
+#[track_caller]
+pub fn trap() {
+    emit("trap", vec![]);
+}
+
 #[track_caller]
 pub(crate) fn ret() {
     emit("ret", vec![]);
@@ -259,7 +279,7 @@ mod tests {
     use crate::{Options, build};
 
     fn message(body: impl FnOnce()) -> String {
-        let options = Options { target: ptx::Target::SM_80, threads: 32, blocks_per_processor: None };
+        let options = Options { target: ptx::Target::SM_80, threads: 32, blocks_per_processor: None, checks: false };
         build("wrong", options, body).err().map(|error| error.message).unwrap_or_default()
     }
 

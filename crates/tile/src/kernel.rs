@@ -1,5 +1,6 @@
 //! From a closure to a module.
 
+use crate::assertion::{self, Assertion};
 use crate::builder::{self, Builder, Options};
 use crate::error::{BuildError, Place};
 use crate::instructions;
@@ -12,6 +13,8 @@ pub struct Built {
     pub threads: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
+    /// What the kernel asserts of itself; none where checks are off. A report counts them from one.
+    pub assertions: Vec<Assertion>,
 }
 
 /// Runs `body`, which describes what one thread does.
@@ -21,16 +24,17 @@ pub fn build(name: &str, options: Options, body: impl FnOnce()) -> Result<Built,
     check_threads(options.threads, at)?;
     let outer = builder::install(Some(Builder::new(options, at)));
     let outcome = catch_unwind(AssertUnwindSafe(|| {
+        assertion::declare_report();
         body();
         instructions::ret();
     }));
     let built = builder::install(outer);
     match (outcome, built) {
-        (Ok(()), Some(built)) => {
-            let shared_bytes = built.shared_bytes;
+        (Ok(()), Some(mut built)) => {
+            let (shared_bytes, assertions) = (built.shared_bytes, std::mem::take(&mut built.assertions));
             let module = builder::finish(name, built);
             verify(&module, at)?;
-            Ok(Built { module, threads: options.threads, shared_bytes })
+            Ok(Built { module, threads: options.threads, shared_bytes, assertions })
         }
         (Ok(()), None) => unreachable!("the builder installed above stays until it is taken"),
         (Err(payload), _) => Err(*payload.downcast::<BuildError>().unwrap_or_else(|other| resume_unwind(other))),

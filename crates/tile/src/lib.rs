@@ -13,7 +13,7 @@
 //! ```
 //! use tile::prelude::*;
 //!
-//! let options = Options { target: ptx::Target::SM_80, threads: 128, blocks_per_processor: None };
+//! let options = Options { target: ptx::Target::SM_80, threads: 128, blocks_per_processor: None, checks: false };
 //! let built = tile::build("double", options, || {
 //!     let numbers = Slice::<f32>::parameter("numbers");
 //!     let index = block_index(0) * 128 + thread_index();
@@ -23,6 +23,7 @@
 //! # Ok::<(), tile::BuildError>(())
 //! ```
 
+mod assertion;
 mod builder;
 pub mod control;
 mod error;
@@ -32,6 +33,7 @@ pub mod pipeline;
 pub mod values;
 mod warps;
 
+pub use assertion::{Assertion, check};
 pub use builder::{Options, Reach};
 pub use error::{BuildError, Note, Place};
 pub use kernel::{Built, build};
@@ -39,6 +41,7 @@ pub use warps::Warps;
 
 /// What a kernel file imports.
 pub mod prelude {
+    pub use crate::assertion::check;
     pub use crate::control::{choose, for_each, leave_when, predicated, select, when};
     pub use crate::instructions::{barrier, block_index, grid_size, lane_index, thread_index, warp_index};
     pub use crate::pipeline::{Begun, CopyRing, Full, begin};

@@ -6,7 +6,8 @@ use support::{ring, tiles};
 use tile::prelude::*;
 
 /// Four warps.
-const OPTIONS: Options = Options { target: ptx::Target::SM_80, threads: 128, blocks_per_processor: None };
+const OPTIONS: Options =
+    Options { target: ptx::Target::SM_80, threads: 128, blocks_per_processor: None, checks: false };
 
 fn text(body: impl FnOnce()) -> String {
     let built = tile::build("kernel", OPTIONS, body).unwrap_or_else(|error| panic!("{error}"));

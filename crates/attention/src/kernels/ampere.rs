@@ -31,7 +31,8 @@ pub struct Parts<'a> {
 /// The kernel of one configuration, for matrices of `E` with as many columns as `dims` says.
 pub fn forward<E: Element>(config: &Config, dims: Dims, parts: &Parts) -> Result<Built, BuildError> {
     let blocks_per_processor = Some(config.blocks_per_processor(dims));
-    let options = Options { target: ptx::Target::SM_80, threads: config.threads(), blocks_per_processor };
+    let (target, threads, checks) = (ptx::Target::SM_80, config.threads(), config.debug);
+    let options = Options { target, threads, blocks_per_processor, checks };
     tile::build(ENTRY, options, || body::<E>(config, dims, parts))
 }
 
@@ -54,6 +55,7 @@ fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let kv_head = head / heads_per_kv_head;
     let number = block_number();
     sequence.leave_beyond(number * config.rows);
+    check(|| (number * config.rows).lt(of.queries), "the first query of a block exists");
     let block = Block::new(mask, of, number, config.rows, config.keys);
     let place = WarpPlace::new(config.row_groups(), config.key_groups());
     let [computing, copying] = roles(config);
@@ -81,6 +83,7 @@ fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
             let mut scores = Accumulator::new("scores", config.warp_rows, warp_keys);
             query.multiply(&mut scores, key.rows(place.key_group * warp_keys, warp_keys).transposed());
             key.release();
+            check(|| scores.all(F32::is_finite), "scores are finite");
 
             // P = exp(S - max); O shrinks to the new maximum
             let first_key = tile * config.keys + place.key_group * warp_keys;
@@ -106,6 +109,7 @@ fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     when(place.key_group.eq(0), || {
         sink.iter().for_each(|sink| sink.join(&mut softmax, &mut output));
         output.scale_rows(softmax.inverse_sum());
+        check(|| output.all(F32::is_finite), "the output is finite");
         store_output(&output, &sequence.queries(&o, head, dims.value), first_query);
         store_log_sum_exp(softmax.log_sum_exp(), &lse.row(&sequence, head), first_query, of.queries);
     });

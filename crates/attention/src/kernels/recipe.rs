@@ -10,10 +10,15 @@ use crate::configs::{Config, Math};
 use crate::problem::{DType, Layout, Packed};
 use crate::scoring::ScoreKind;
 use crate::{Error, Problem};
+use launch::assertion::{Assertion, Assertions};
 use launch::buffer::{Float, Init};
 use launch::contract::{AttentionContract, Factor};
 use launch::recipe::{ArgumentValue, Number};
 use launch::{Argument, Buffer, Element, Expr, Kernel, Launch, Recipe};
+use tile::Built;
+
+/// The buffer of a debug kernel's report.
+const REPORT: &str = "report";
 
 /// Documents in a sequence, roughly.
 const DOCUMENTS: u32 = 3;
@@ -28,7 +33,7 @@ pub fn kernel(problem: &Problem, config: &Config) -> Result<Kernel, Error> {
 /// With a mask and a score of the caller's own, instead of those that the problem names. Its recipe does not say what it
 /// computes: there are no words for it.
 pub fn kernel_with(problem: &Problem, config: &Config, mask: &dyn Mask, score: &dyn Score) -> Result<Kernel, Error> {
-    assemble(problem, config, mask, score, base_name(config), None)
+    assemble(problem, config, mask, score, format!("{}{}", base_name(config), suffix(config)), None)
 }
 
 fn assemble(
@@ -40,9 +45,23 @@ fn assemble(
     contract: Option<AttentionContract>,
 ) -> Result<Kernel, Error> {
     let built = build_with(problem, config, mask, score)?;
-    let recipe = recipe(problem, config, score, built.shared_bytes).map_err(|fault| failed(config, &fault))?;
+    let recipe = recipe(problem, config, score, built.shared_bytes);
+    let recipe = recipe.and_then(|recipe| asserting(recipe, config, &built)).map_err(|fault| failed(config, &fault))?;
     let recipe = Recipe { attention: contract, ..recipe };
     Kernel::generated(name, &built.module, recipe).map_err(|error| failed(config, &error))
+}
+
+/// A debug kernel's first parameter points to a report: which of its assertions failed, and where.
+fn asserting(mut recipe: Recipe, config: &Config, built: &Built) -> Result<Recipe, launch::Fault> {
+    if config.debug {
+        let buffer = Buffer::new(REPORT, Element::U64, expressions(&["1"])?);
+        recipe.buffers.push(Buffer { init: Init::Zeros, ..buffer });
+        recipe.launches.iter_mut().for_each(|launch| launch.args.insert(0, named(REPORT, Argument::buffer(REPORT))));
+        let listed = |one: &tile::Assertion| Assertion { message: one.message.clone(), at: Some(one.place()) };
+        let list = built.assertions.iter().map(listed).collect();
+        recipe.assertions = Some(Assertions { report: REPORT.into(), list });
+    }
+    Ok(recipe)
 }
 
 fn failed(config: &Config, why: &impl ToString) -> Error {
@@ -67,7 +86,12 @@ fn name(problem: &Problem, config: &Config) -> String {
     name += if problem.sinks() { "_sinks" } else { "" };
     name += if problem.documents() { "_documents" } else { "" };
     name += if problem.packed().is_some() { "_packed" } else { "" };
+    name += suffix(config);
     name.replace(['-', '/', '.'], "_")
+}
+
+fn suffix(config: &Config) -> &'static str {
+    if config.debug { "_debug" } else { "" }
 }
 
 fn recipe(problem: &Problem, config: &Config, score: &dyn Score, shared_bytes: u32) -> Result<Recipe, launch::Fault> {

@@ -17,7 +17,8 @@ use tile::prelude::*;
 /// The kernel of one configuration, for matrices of `E` with as many columns as `dims` says.
 pub fn forward<E: Element>(config: &Config, dims: Dims, parts: &Parts) -> Result<Built, BuildError> {
     let blocks_per_processor = Some(config.blocks_per_processor(dims));
-    let options = Options { target: ptx::Target::SM_80, threads: config.threads(), blocks_per_processor };
+    let (target, threads, checks) = (ptx::Target::SM_80, config.threads(), config.debug);
+    let options = Options { target, threads, blocks_per_processor, checks };
     tile::build(ENTRY, options, || body::<E>(config, dims, parts))
 }
 
@@ -40,6 +41,7 @@ fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let kv_head = head / heads_per_kv_head;
     let number = block_number();
     sequence.leave_beyond(number * config.rows);
+    check(|| (number * config.rows).lt(of.queries), "the first query of a block exists");
     let block = Block::new(mask, of, number, config.rows, config.keys);
     let [computing, copying] = roles(config);
     let (warp, rows) = (warp_index(), config.warp_rows);
@@ -65,6 +67,7 @@ fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
             let mut scores = WarpRows::new("scores", rows, config.keys);
             dot(&mut scores, query.view(), first_row, key.view());
             key.release();
+            check(|| scores.all(F32::is_finite), "scores are finite");
 
             // P = exp(S - max); O shrinks to the new maximum
             let first_key = tile * config.keys;
@@ -89,6 +92,7 @@ fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
         softmax.gather();
         sink.iter().for_each(|sink| sink.join(&mut softmax, &mut output));
         output.scale_rows(softmax.inverse_sum());
+        check(|| output.all(F32::is_finite), "the output is finite");
         store_output(&output, &sequence.queries(&o, head, dims.value), first_query);
         store_log_sum_exp(softmax.log_sum_exp(), &lse.row(&sequence, head), first_query, of.queries);
     });

@@ -89,6 +89,11 @@ impl GlobalMemory {
         &self.allocations[allocation].pages
     }
 
+    /// The contents of the buffer of that name: buffers come before variables.
+    pub fn pages_of(&self, name: &str) -> Option<&Pages> {
+        self.allocations.iter().find(|allocation| allocation.name == name).map(|allocation| &allocation.pages)
+    }
+
     pub fn pages_mut(&mut self, allocation: usize) -> &mut Pages {
         &mut self.allocations[allocation].pages
     }

@@ -93,7 +93,7 @@ impl Body {
 
 /// The path from the workspace on, or from the package on if it came from a registry, so that the text is the same wherever
 /// it was built.
-fn relative(file: &str) -> String {
+pub(crate) fn relative(file: &str) -> String {
     let file = file.replace('\\', "/");
     if let Some((_, package)) = file.split_once("/registry/src/") {
         return package.split_once('/').map_or(package, |(_, inside)| inside).into();

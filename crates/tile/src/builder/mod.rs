@@ -5,10 +5,11 @@ mod operands;
 mod pipelines;
 mod scopes;
 
-pub(crate) use finish::finish;
+pub(crate) use finish::{finish, relative};
 pub(crate) use pipelines::Pipeline;
 pub(crate) use scopes::{ScopeId, ScopeKind};
 
+use crate::assertion::Assertion;
 use crate::error::{BuildError, Place};
 use crate::values::{Repr, Type, Value};
 use ptx::{Instruction, Operand};
@@ -27,6 +28,8 @@ pub struct Options {
     pub threads: u32,
     /// Blocks that a multiprocessor should hold: ptxas gives each thread the registers that this leaves.
     pub blocks_per_processor: Option<u32>,
+    /// Whether what [`crate::check`] asserts is compiled in. The kernel then has a parameter `report`, the first.
+    pub checks: bool,
 }
 
 /// How many threads are sure to hold the same value, or to take the same branch.
@@ -67,6 +70,8 @@ pub(crate) struct Builder {
     id: KernelId,
     pub options: Options,
     pub parameters: Vec<ptx::Parameter>,
+    /// What the kernel asserts, in the order of the numbers that reports have.
+    pub assertions: Vec<Assertion>,
     pub registers: Vec<Register>,
     /// Special registers, read once, before everything else.
     prologue: Vec<Line>,
@@ -101,6 +106,11 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Builder) -> R) -> R {
             .help("call this inside the closure of `tile::build`")
             .raise(),
     })
+}
+
+/// Whether the kernel under construction, if there is one, is to hold its assertions.
+pub(crate) fn checks() -> bool {
+    CURRENT.with_borrow(|current| current.as_ref().is_some_and(|builder| builder.options.checks))
 }
 
 /// Puts a builder in place, and returns the one that was there: kernels may be built while another is.
@@ -171,6 +181,7 @@ impl Builder {
             id: KernelId(BUILT.replace(BUILT.get() + 1)),
             options,
             parameters: vec![],
+            assertions: vec![],
             registers: vec![],
             prologue: vec![],
             lines: vec![],

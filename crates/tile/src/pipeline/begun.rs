@@ -33,11 +33,11 @@ impl<E: Element> Trips for Begun<'_, E> {
     #[track_caller]
     fn run(mut self, body: &mut dyn FnMut(U32)) {
         let at = here();
-        let (rings, end) = (std::mem::take(&mut self.rings), self.tiles.end);
+        let (rings, Range { start, end }) = (std::mem::take(&mut self.rings), self.tiles.clone());
         let taken = || rings.iter().map(|ring| ring.state.borrow().taken).collect::<Vec<u32>>();
         self.tiles.clone().run(&mut |tile| {
             let before = taken();
-            let pass = Some(Pass { tile, end, scope: with(|b| b.scopes.innermost()) });
+            let pass = Some(Pass { tile, start, end, scope: with(|b| b.scopes.innermost()) });
             rings.iter().for_each(|ring| ring.state.borrow_mut().pass = pass);
             body(tile);
             let counts = taken().into_iter().zip(before).map(|(after, before)| after - before);

@@ -5,6 +5,7 @@
 //! nothing has only the barrier to wait at. And a barrier stands between the last readers of a stage and the copy that
 //! fills it again, unless one has passed anyway.
 
+use crate::assertion::check;
 use crate::builder::{Pipeline, Reach, ScopeId, here, with};
 use crate::control::{select, when};
 use crate::error::{BuildError, Place};
@@ -46,8 +47,9 @@ pub(super) struct State {
 /// One pass of the loop through a ring's tiles.
 #[derive(Clone, Copy)]
 pub(super) struct Pass {
-    /// The tile that `next` takes, and where the tiles end.
+    /// The tile that `next` takes, and where the tiles start and end.
     pub tile: U32,
+    pub start: U32,
     pub end: U32,
     /// The body of the loop.
     pub scope: ScopeId,
@@ -128,7 +130,7 @@ impl<E: Element> CopyRing<E> {
     pub fn next(&self) -> Full<E> {
         self.state.borrow_mut().taken += 1;
         let at = here();
-        let Some(Pass { tile, end, scope }) = self.state.borrow().pass else {
+        let Some(Pass { tile, start, end, scope }) = self.state.borrow().pass else {
             let message = format!("ring `{}` does not know its tiles", self.state.borrow().name);
             BuildError::new(message, at)
                 .help("call `begin` before the loop, and give `for_each` what it returns")
@@ -143,6 +145,10 @@ impl<E: Element> CopyRing<E> {
             self.start(tile);
             return self.wait();
         }
+        check(
+            || self.state.borrow().drain.further(0).eq((tile - start) % self.stages * self.first.bytes()),
+            &format!("the ring of {} hands out the stage of its tile", self.state.borrow().name),
+        );
         let full = self.wait();
         self.start_if_any(tile + (self.stages - 1), end);
         full

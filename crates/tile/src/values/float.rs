@@ -1,6 +1,6 @@
 //! Functions of f32. Of constants, the host's own give the answer: as near to the truth as the GPU's, not the same bits.
 
-use super::{Element, F32, I32, Packed, Repr, Value};
+use super::{Element, F32, I32, Packed, Pred, Repr, Value};
 use crate::builder::{define, define_pure};
 use crate::instructions::mov_halves;
 use std::ops::Neg;
@@ -35,6 +35,12 @@ impl F32 {
     #[track_caller]
     pub fn abs(self) -> F32 {
         self.unary("abs.f32", f32::abs)
+    }
+
+    /// Neither an infinity nor NaN.
+    #[track_caller]
+    pub fn is_finite(self) -> Pred {
+        self.abs().lt(f32::INFINITY)
     }
 
     #[track_caller]

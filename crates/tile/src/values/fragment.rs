@@ -2,7 +2,7 @@
 //!
 //! Registers are Rust-side handles, so loops over them are unrolled and nothing can end up in local memory.
 
-use super::{Cell, F32, Rows, Share, Var};
+use super::{Cell, F32, Pred, Rows, Share, Var};
 use crate::builder::here;
 use crate::error::BuildError;
 
@@ -71,6 +71,13 @@ impl Fragment {
     /// Every element, in the order of `update`. It reads the register itself: use it before the next change.
     pub fn elements(&self) -> impl Iterator<Item = F32> + '_ {
         self.registers.iter().map(Var::raw)
+    }
+
+    /// Whether something holds for every element that this thread has.
+    #[track_caller]
+    pub fn all(&self, holds: impl Fn(F32) -> Pred) -> Pred {
+        here();
+        self.elements().map(holds).fold(true.into(), |all, one| all & one)
     }
 
     /// Every element with its place, in the order of `update`. It reads the register itself, too.

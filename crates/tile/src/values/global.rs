@@ -15,19 +15,25 @@ const TENSOR_ALIGN: u32 = 16;
 /// A scalar that the launch passes.
 #[track_caller]
 pub fn parameter<T: Type>(name: &str) -> Value<T> {
-    declare(name, None)
+    declared(name, None)
 }
 
 /// A pointer that the launch passes, as a `.global` address.
 #[track_caller]
 fn pointer(name: &str, align: u32) -> U64 {
-    cvta_to_global_u64(declare(name, Some((Some(ptx::Space::Global), align))))
+    cvta_to_global_u64(declared(name, Some((Some(ptx::Space::Global), align))))
 }
 
 #[track_caller]
-fn declare<T: Type>(name: &str, pointer: Option<(Option<ptx::Space>, u32)>) -> Value<T> {
+fn declared<T: Type>(name: &str, pointer: Option<(Option<ptx::Space>, u32)>) -> Value<T> {
+    ld_param::<T>(declare::<T>(name, pointer)).named(name).reaching(Reach::Block)
+}
+
+/// A parameter that nobody has read yet; `pointer` is what it points to, and aligned to how many bytes.
+#[track_caller]
+pub(crate) fn declare<T: Type>(name: &str, pointer: Option<(Option<ptx::Space>, u32)>) -> ptx::ParameterId {
     let at = Location::caller();
-    let id = with(|b| {
+    with(|b| {
         if b.parameters.iter().any(|known| known.name == name) {
             BuildError::new(format!("parameter `{name}` is declared twice"), at).raise()
         }
@@ -36,8 +42,7 @@ fn declare<T: Type>(name: &str, pointer: Option<(Option<ptx::Space>, u32)>) -> V
         };
         b.parameters.push(ptx::Parameter { name: name.into(), ty, align: ty.bytes(), count: None, pointer });
         ptx::ParameterId(b.parameters.len() as u32 - 1)
-    });
-    ld_param::<T>(id).named(name).reaching(Reach::Block)
+    })
 }
 
 /// A one-dimensional array of `T`.

@@ -19,6 +19,7 @@ mod warp_rows;
 pub use accumulator::Accumulator;
 pub use coordinate::{Cell, Coordinate};
 pub use fragment::Fragment;
+pub(crate) use global::declare;
 pub use global::{Matrix, Slice, Tensor, parameter};
 pub use number::{Number, Operation, Order};
 pub use operand::RowOperand;

@@ -21,6 +21,7 @@ impl<'a> Block<'a> {
         let first_query = number * rows;
         let queries = first_query..(first_query + rows).min(of.queries);
         let seen = mask.seen_by_some(queries.clone(), of);
+        check(|| seen.end.le(of.keys), "keys that the mask shows exist");
         let tiles = seen.start / keys_per_tile..seen.end.div_ceil(keys_per_tile);
         Block { mask, of, keys_per_tile, first_query, queries, tiles }
     }

@@ -26,8 +26,14 @@ impl OnlineSoftmax {
         let max = old.max(scores.row_max().map(|max| max * self.scale));
         let below = -base(max);
         let shrink = (old + below).exp2();
+        check(|| all(old, max, |old, max| max.ge(old)), "the maximum of a row never decreases");
         scores.update(|cell, score| score.mul_add(self.scale, below.of(cell)).exp2());
-        self.sum.set(self.sum.get() * shrink + scores.row_sum_of_lane());
+        let earlier = self.sum.get() * shrink;
+        self.sum.set(earlier + scores.row_sum_of_lane());
+        check(
+            || all(earlier, self.sum(), |earlier, sum| sum.ge(earlier) & sum.is_finite()),
+            "the sum of a row is finite and never shrinks",
+        );
         self.max.set(max);
         shrink
     }
@@ -35,6 +41,10 @@ impl OnlineSoftmax {
     /// Completes the sums, after the last tile.
     pub fn gather(&mut self) {
         self.sum.set(self.sum.get().sum_over_lanes());
+        check(
+            || all(self.max(), self.sum(), |max, sum| sum.ge(select(max.eq(f32::NEG_INFINITY), 0.0, HALF_A_KEY))),
+            "a row that saw a key has its weight in the sum",
+        );
     }
 
     pub fn max(&self) -> Rows {
@@ -64,6 +74,14 @@ impl OnlineSoftmax {
     pub fn log_sum_exp(&self) -> Rows {
         (base(self.max()) + self.sum().log2()) * LN_2
     }
+}
+
+/// The key of the maximum has weight one but for the rounding of its exponent, which grows with the scores.
+const HALF_A_KEY: f32 = 0.5;
+
+/// Whether something holds for each row's pair of numbers.
+fn all(left: Rows, right: Rows, holds: impl Fn(F32, F32) -> Pred) -> Pred {
+    left.iter().zip(right.iter()).fold(true.into(), |all, (left, right)| all & holds(left, right))
 }
 
 /// The exponent's origin. A row without any key yet has maximum −∞, and −∞ − −∞ must not appear.
