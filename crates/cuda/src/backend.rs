@@ -94,7 +94,7 @@ impl Loaded {
         if launch.shared > 0 {
             function.allow_shared(launch.shared)?;
         }
-        function.allow_cluster(launch)?;
+        function.allow_cluster(launch.cluster)?;
         let start = Event::record(&self.stream)?;
         for _ in 0..launch.repeat {
             function.launch(&self.stream, launch, (&mut entry.parameters, &entry.offsets))?;
@@ -153,6 +153,7 @@ impl Backend for Cuda {
     fn load(&self, kernel: &Kernel) -> Result<Loaded, Error> {
         let resolved = kernel.resolve(&Limits::default())?;
         self.check_clusters(&resolved)?;
+        let _entered = self.context.enter()?;
         let assertions = kernel.recipe.assertions.clone().and_then(|assertions| {
             let report = resolved.buffers.iter().position(|buffer| buffer.name == assertions.report)?;
             Some((assertions, report))
@@ -172,6 +173,7 @@ impl Backend for Cuda {
 
     fn run(&self, loaded: &mut Loaded, memory: &mut Memory, options: &Options) -> Result<Run, Error> {
         loaded.check(memory)?;
+        let _entered = self.context.enter()?;
         let before = memory.clone();
         loaded.copy_in(memory, options.leaves_poison)?;
         let mut run = Run::default();

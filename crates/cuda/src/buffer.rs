@@ -2,55 +2,65 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::sys::{self, CUdeviceptr};
+use crate::sys::{self, CUdeviceptr};
 
 use crate::context::Context;
 use crate::driver::check;
 use crate::error::Error;
+use crate::kept::Kept;
 use crate::pointer::{DeviceSlice, DeviceSliceMut};
 use crate::stream::Stream;
 
-/// An allocation, freed on drop.
+/// An allocation, freed on drop; later, if a [`Graph`](crate::Graph) that lives may have recorded its address.
 #[derive(Debug)]
 pub struct DeviceBuffer {
-    address: CUdeviceptr,
+    allocation: Kept<Allocation>,
     bytes: usize,
+}
+
+#[derive(Debug)]
+struct Allocation {
+    address: CUdeviceptr,
     context: Arc<Context>,
 }
 
 impl DeviceBuffer {
     /// Allocates; the content is whatever was there.
     pub fn new(context: &Arc<Context>, bytes: usize) -> Result<DeviceBuffer, Error> {
-        context.bind()?;
+        let _entered = context.enter()?;
         let mut address = 0;
         // The driver refuses zero bytes, but an empty buffer has an address too.
         // SAFETY: a context is current; Drop frees the address.
-        check("cuMemAlloc_v2", unsafe { sys::cuMemAlloc_v2(&mut address, bytes.max(1)) })?;
-        Ok(DeviceBuffer { address, bytes, context: context.clone() })
+        let status = unsafe { sys::cuMemAlloc_v2(&mut address, bytes.max(1)) };
+        check("cuMemAlloc_v2", status).map_err(|error| error.of_bytes(bytes))?;
+        let allocation = Allocation { address, context: context.clone() };
+        Ok(DeviceBuffer { allocation: Kept::new(allocation, context.id()), bytes })
     }
 
     /// Its first byte; a multiple of 256.
     pub fn address(&self) -> u64 {
-        self.address
+        self.allocation.address
     }
 
     /// All of it, to read from.
     pub fn slice(&self) -> DeviceSlice<'_> {
-        DeviceSlice::of(self.address, self.bytes, self.context.ordinal())
+        DeviceSlice::of(self.allocation.address, self.bytes, &self.allocation.context)
     }
 
     /// All of it, to write to.
     pub fn slice_mut(&mut self) -> DeviceSliceMut<'_> {
-        DeviceSliceMut::of(self.address, self.bytes, self.context.ordinal())
+        DeviceSliceMut::of(self.allocation.address, self.bytes, &self.allocation.context)
     }
 
     /// Replaces its content, after what the stream already holds.
     pub fn write(&mut self, stream: &Stream, bytes: &[u8]) -> Result<(), Error> {
         self.check_length(bytes.len())?;
-        self.context.bind()?;
+        self.allocation.context.check_same("stream", stream.context.id())?;
+        let _entered = self.allocation.context.enter()?;
         // SAFETY: both sides have that many bytes, and the host side is borrowed until the stream is done.
-        let status =
-            unsafe { sys::cuMemcpyHtoDAsync_v2(self.address, bytes.as_ptr().cast(), bytes.len(), stream.handle) };
+        let status = unsafe {
+            sys::cuMemcpyHtoDAsync_v2(self.allocation.address, bytes.as_ptr().cast(), bytes.len(), stream.handle)
+        };
         check("cuMemcpyHtoDAsync_v2", status)?;
         stream.synchronise()
     }
@@ -58,10 +68,12 @@ impl DeviceBuffer {
     /// Reads its content, after what the stream already holds.
     pub fn read(&self, stream: &Stream, bytes: &mut [u8]) -> Result<(), Error> {
         self.check_length(bytes.len())?;
-        self.context.bind()?;
+        self.allocation.context.check_same("stream", stream.context.id())?;
+        let _entered = self.allocation.context.enter()?;
         // SAFETY: both sides have that many bytes, and the host side is borrowed until the stream is done.
-        let status =
-            unsafe { sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), self.address, bytes.len(), stream.handle) };
+        let status = unsafe {
+            sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), self.allocation.address, bytes.len(), stream.handle)
+        };
         check("cuMemcpyDtoHAsync_v2", status)?;
         stream.synchronise()
     }
@@ -75,9 +87,9 @@ impl DeviceBuffer {
     }
 }
 
-impl Drop for DeviceBuffer {
+impl Drop for Allocation {
     fn drop(&mut self) {
-        if self.context.bind().is_ok() {
+        if let Ok(_entered) = self.context.enter() {
             // SAFETY: the address came from cuMemAlloc and is freed once; the driver waits for work that uses it.
             let _ = unsafe { sys::cuMemFree_v2(self.address) };
         }

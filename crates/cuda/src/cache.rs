@@ -2,17 +2,20 @@
 //!
 //! A cache must never be the reason why a program fails. Whatever is wrong with it (a folder that cannot be written, a full
 //! disk, an entry that is cut off or changed), the kernel is compiled again; [`Cache::counts`] says how often and why.
+//! What lies in the folder is executed: one that other users can write to is not used, and [`Cache::note`] says so.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::context::Device;
 use crate::cubin;
+
+mod disk;
 
 /// The first word of an entry: its kind and the version of its form.
 const MARK: &str = "veriflash-cubin-1";
@@ -55,11 +58,11 @@ pub struct Counts {
     pub compiled: u64,
     /// Entries on disk that were cut off or changed; each was compiled again.
     pub corrupt: u64,
-    /// Entries on disk that could not be read; each was compiled again.
+    /// Entries on disk that could not be read, or must not be ([`Cache::note`]); each was compiled again.
     pub unreadable: u64,
-    /// Code that the driver did not load; the text was loaded instead.
+    /// Code that the driver did not load; each was compiled again and replaced.
     pub refused: u64,
-    /// Results that could not be written: no folder, no permission, no space.
+    /// Results that could not be written: no folder, no permission, no space, or a folder that must not be used.
     pub unwritable: u64,
 }
 
@@ -74,7 +77,7 @@ struct Counters {
     unwritable: AtomicU64,
 }
 
-type Cubin = Arc<[u8]>;
+pub(crate) type Cubin = Arc<[u8]>;
 type Slot = Arc<Mutex<Option<Cubin>>>;
 
 /// Compiled code by key.
@@ -104,6 +107,12 @@ impl Cache {
     /// The folder on disk, if there is one.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
+    }
+
+    /// Why the folder is not used, though there is one: other users can write to it, and would have their code
+    /// executed.
+    pub fn note(&self) -> Option<String> {
+        disk::distrust(self.folder()?)
     }
 
     /// What happened so far.
@@ -160,9 +169,26 @@ impl Cache {
         Ok(cubin)
     }
 
-    /// The driver did not load what was kept.
-    pub(crate) fn refuse(&self) {
+    /// The driver did not load what was kept: compiles it again, and keeps that. If another thread has done so already,
+    /// its code is given.
+    pub(crate) fn replace<E>(
+        &self,
+        key: &Key,
+        refused: &Cubin,
+        compile: impl FnOnce() -> Result<Vec<u8>, E>,
+    ) -> Result<Cubin, E> {
         self.counters.refused.fetch_add(1, Relaxed);
+        let slot = lock(&self.slots).entry(key.clone()).or_default().clone();
+        let mut held = lock(&slot);
+        if let Some(other) = held.as_ref().filter(|held| !Arc::ptr_eq(held, refused)) {
+            return Ok(other.clone());
+        }
+        let cubin = compile()?;
+        self.counters.compiled.fetch_add(1, Relaxed);
+        self.write(key, &cubin);
+        let cubin: Cubin = cubin.into();
+        *held = Some(cubin.clone());
+        Ok(cubin)
     }
 
     fn path(&self, key: &Key) -> Option<PathBuf> {
@@ -170,6 +196,9 @@ impl Cache {
     }
 
     fn read(&self, key: &Key) -> Option<Vec<u8>> {
+        if self.note().is_some() {
+            return self.count(&self.counters.unreadable);
+        }
         let file = match File::open(self.path(key)?) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
@@ -195,8 +224,9 @@ impl Cache {
 
     fn write(&self, key: &Key, cubin: &[u8]) {
         let Some(path) = self.path(key) else { return };
-        if write_atomically(&path, &entry(cubin)).is_err() {
-            self.counters.unwritable.fetch_add(1, Relaxed);
+        match disk::write(&path, &entry(cubin)) {
+            Ok(()) => disk::tidy(path.parent().unwrap_or(Path::new(".")), disk::MOST_FOLDER_BYTES),
+            Err(_) => drop(self.count(&self.counters.unwritable)),
         }
     }
 }
@@ -217,31 +247,6 @@ fn payload(entry: &[u8]) -> Option<&[u8]> {
     let (head, cubin) = (std::str::from_utf8(&entry[..end]).ok()?, &entry[end + 1..]);
     let expected = format!("{MARK} {} {}", cubin.len(), launch::hash::hex(cubin));
     (head == expected && cubin::fault(cubin).is_none()).then_some(cubin)
-}
-
-/// Readers see the whole entry or none: it is written under another name in the same folder, and renamed.
-fn write_atomically(path: &Path, entry: &[u8]) -> std::io::Result<()> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    make_folder(path.parent().unwrap_or(Path::new(".")))?;
-    let temporary = path.with_extension(format!("{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Relaxed)));
-    let write = || {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
-        file.write_all(entry)?;
-        drop(file);
-        fs::rename(&temporary, path)
-    };
-    write().inspect_err(|_| {
-        let _ = fs::remove_file(&temporary);
-    })
-}
-
-/// What lies in it is executed: nobody else may write there.
-fn make_folder(folder: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {

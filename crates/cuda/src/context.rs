@@ -5,10 +5,11 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
+use std::marker::PhantomData;
 use std::ptr;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use cudarc::driver::sys::{self, CUcontext, CUdevice, CUdevice_attribute, CUuuid};
+use crate::sys::{self, CUcontext, CUdevice, CUdevice_attribute, CUresult, CUuuid, Status};
 
 use crate::driver::{check, initialise};
 use crate::error::Error;
@@ -53,14 +54,37 @@ impl fmt::Display for Device {
 }
 
 /// A context on a GPU. The primary one is held until the last user drops it; one of the caller's own stays the caller's,
-/// who destroys it after everything that was made in it.
+/// who destroys it (by an unsafe call of the driver) after everything that was made in it.
+///
+/// What is made in it may be used on every thread: each call makes the context current, and leaves the thread with the
+/// one that it had.
 #[derive(Debug)]
 pub struct Context {
     number: CUdevice,
     handle: CUcontext,
     id: u64,
     device: Device,
+    /// The primary one: Drop gives back a reference.
     retained: bool,
+}
+
+/// As long as it lives, the context is current for this thread.
+#[must_use = "the context is current only as long as this lives"]
+#[derive(Debug)]
+pub(crate) struct Entered {
+    pushed: bool,
+    /// The stack of contexts is the thread's.
+    thread: PhantomData<*mut ()>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if self.pushed {
+            let mut ours = ptr::null_mut();
+            // SAFETY: `ours` outlives the call. Takes off what `enter` put on: guards live in scopes, one in another.
+            let _ = unsafe { sys::cuCtxPopCurrent_v2(&mut ours) };
+        }
+    }
 }
 
 /// Every context that [`Context::here`] has met, by its id. They stay: kernels that are loaded in them do, too.
@@ -97,7 +121,8 @@ impl Context {
         let mut number = 0;
         // SAFETY: a context is current and `number` outlives the call.
         check("cuCtxGetDevice", unsafe { sys::cuCtxGetDevice(&mut number) })?;
-        Ok(Arc::new(Context { number, handle, id: id(handle)?, device: describe(number)?, retained: false }))
+        let (id, device) = (id(handle)?, describe(number)?);
+        Ok(Arc::new(Context { number, handle, id, device, retained: retain_primary(number, handle)? }))
     }
 
     /// The context that is current for this thread; if none is, the primary one of GPU 0. Cheap after the first time.
@@ -107,8 +132,7 @@ impl Context {
             initialise()?;
             OPENED.get_or_init(|| ());
         }
-        let handle = current()?;
-        let wanted = if handle.is_null() { None } else { Some(id(handle)?) };
+        let wanted = current_id()?;
         let met = MET.read().unwrap_or_else(PoisonError::into_inner);
         let known = |context: &&Arc<Context>| match wanted {
             Some(id) => context.id == id,
@@ -133,11 +157,31 @@ impl Context {
         self.id
     }
 
+    /// The `CUcontext` as a number, for other libraries; good as long as this lives.
+    pub fn raw(&self) -> usize {
+        self.handle.expose_provenance()
+    }
+
     /// Waits for everything in the context.
     pub fn synchronise(&self) -> Result<(), Error> {
-        self.bind()?;
+        let _entered = self.enter()?;
         // SAFETY: a context is current.
         check("cuCtxSynchronize", unsafe { sys::cuCtxSynchronize() })
+    }
+
+    /// Refuses what was made in a context of another id; none is memory of the caller's, whose context is not known.
+    pub fn check_same(&self, what: &'static str, id: impl Into<Option<u64>>) -> Result<(), Error> {
+        match id.into() {
+            Some(found) if found != self.id => Err(Error::WrongContext { what, found, expected: self.id }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Does the work with the context current for this thread. Spares many small calls from making it so one by one,
+    /// and serves libraries that want a current context.
+    pub fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, Error> {
+        let _entered = self.enter()?;
+        Ok(work())
     }
 
     /// What the GPU says about itself.
@@ -145,10 +189,14 @@ impl Context {
         &self.device
     }
 
-    /// Makes it current for this thread, as every other call demands.
-    pub(crate) fn bind(&self) -> Result<(), Error> {
-        // SAFETY: the handle is retained as long as `self` lives.
-        check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.handle) })
+    /// Makes it current for this thread, as every other call demands; costs next to nothing where it is already.
+    pub(crate) fn enter(&self) -> Result<Entered, Error> {
+        let pushed = current()? != self.handle;
+        if pushed {
+            // SAFETY: the handle is retained as long as `self` lives, or its owner destroys it after us.
+            check("cuCtxPushCurrent_v2", unsafe { sys::cuCtxPushCurrent_v2(self.handle) })?;
+        }
+        Ok(Entered { pushed, thread: PhantomData })
     }
 }
 
@@ -158,17 +206,38 @@ impl Drop for Context {
             return;
         }
         // An error here can only repeat that the context is lost, and nobody is left to hear it.
-        // SAFETY: gives back the one reference that `open` took.
+        // SAFETY: gives back the one reference that was taken.
         let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.number) };
     }
 }
 
-/// The thread's context, null if it has none.
+/// The thread's context, null if it has none; it may have been destroyed by another thread.
 fn current() -> Result<CUcontext, Error> {
     let mut handle = ptr::null_mut();
     // SAFETY: the driver is initialised and `handle` outlives the call.
-    check("cuCtxGetCurrent", unsafe { sys::cuCtxGetCurrent(&mut handle) })?;
-    Ok(handle)
+    match unsafe { sys::cuCtxGetCurrent(&mut handle) } {
+        status if is_gone(status) => Ok(ptr::null_mut()),
+        status => check("cuCtxGetCurrent", status).map(|()| handle),
+    }
+}
+
+/// The id of the thread's context; none if it has none, or one that another thread has destroyed.
+fn current_id() -> Result<Option<u64>, Error> {
+    let (handle, mut id) = (current()?, 0);
+    if handle.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the driver gave the handle, and `id` outlives the call.
+    match unsafe { sys::cuCtxGetId(handle, &mut id) } {
+        status if is_gone(status) => Ok(None),
+        status => check("cuCtxGetId", status).map(|()| Some(id)),
+    }
+}
+
+fn is_gone(status: Status) -> bool {
+    [CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED, CUresult::CUDA_ERROR_INVALID_CONTEXT]
+        .into_iter()
+        .any(|gone| gone as Status == status)
 }
 
 fn id(handle: CUcontext) -> Result<u64, Error> {
@@ -176,6 +245,25 @@ fn id(handle: CUcontext) -> Result<u64, Error> {
     // SAFETY: the handle is a context's and `id` outlives the call.
     check("cuCtxGetId", unsafe { sys::cuCtxGetId(handle, &mut id) })?;
     Ok(id)
+}
+
+/// Takes a reference to the GPU's primary context if the handle is it, and says whether.
+fn retain_primary(number: CUdevice, handle: CUcontext) -> Result<bool, Error> {
+    let (mut flags, mut active) = (0, 0);
+    // SAFETY: `number` came from the driver; both places outlive the call.
+    let status = unsafe { sys::cuDevicePrimaryCtxGetState(number, &mut flags, &mut active) };
+    check("cuDevicePrimaryCtxGetState", status)?;
+    if active == 0 {
+        return Ok(false); // To retain it would make one.
+    }
+    let mut primary = ptr::null_mut();
+    // SAFETY: `number` came from the driver; the reference is given back here or by Drop.
+    check("cuDevicePrimaryCtxRetain", unsafe { sys::cuDevicePrimaryCtxRetain(&mut primary, number) })?;
+    if primary != handle {
+        // SAFETY: gives back the reference of the call before.
+        let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(number) };
+    }
+    Ok(primary == handle)
 }
 
 fn number(ordinal: usize) -> Result<CUdevice, Error> {
@@ -272,6 +360,26 @@ mod tests {
             "Tesla T4 is sm_75: expected sm_80 or newer; choose another GPU with CUDA_VISIBLE_DEVICES, or use the emulator"
         );
         device.at_least((7, 5)).unwrap();
+    }
+
+    #[test]
+    fn what_is_of_another_context_is_named_with_both() {
+        let device = Device {
+            name: "NVIDIA H200".into(),
+            capability: (9, 0),
+            cuda_version: (12, 8),
+            uuid: String::new(),
+            processors: 132,
+            max_shared_bytes: 227 << 10,
+        };
+        let context = Context { number: 0, handle: ptr::null_mut(), id: 7, device, retained: false };
+        context.check_same("stream", 7).unwrap();
+        context.check_same("memory", None).unwrap();
+        assert_eq!(
+            context.check_same("stream", 9).unwrap_err().to_string(),
+            "the stream is of context 9: expected context 7; streams, memory and kernels are used in the context that \
+             they were made in"
+        );
     }
 
     #[test]

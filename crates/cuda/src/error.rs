@@ -44,16 +44,37 @@ pub enum Error {
     },
     /// The GPU's memory is full; nothing else is harmed.
     #[error(
-        "the GPU is out of memory ({call}): free buffers, take a smaller problem, or end other programs that `nvidia-smi` \
-         lists"
+        "the GPU is out of memory ({call}{}): free buffers, take a smaller problem, or end other programs that \
+         `nvidia-smi` lists",
+        bytes.map(|bytes| format!(" of {bytes} bytes")).unwrap_or_default()
     )]
     OutOfMemory {
         /// The function of the driver API.
         call: &'static str,
+        /// How much was asked for, where that is known.
+        bytes: Option<usize>,
     },
     /// The thread has no context.
     #[error("this thread has no CUDA context: make one current, or use `Context::here`, which opens GPU 0")]
     NoContext,
+    /// A stream, memory or a kernel of one context in another.
+    #[error(
+        "the {what} is of context {found}: expected context {expected}; streams, memory and kernels are used in the \
+         context that they were made in"
+    )]
+    WrongContext {
+        /// What was given.
+        what: &'static str,
+        /// The id of its context.
+        found: u64,
+        /// The id of the context that does the work.
+        expected: u64,
+    },
+    /// Nothing was recorded.
+    #[error(
+        "the graph is empty: nothing was put into the stream that records; launch in the stream given to the capture"
+    )]
+    EmptyGraph,
     /// An entry declares more parameters than a prepared launch has places for.
     #[error("`{entry}` has {found} parameters: expected at most {limit}; pass a struct")]
     Parameters {
@@ -63,6 +84,18 @@ pub enum Error {
         found: usize,
         /// The most.
         limit: usize,
+    },
+    /// The loaded entry declares other parameters than a launch would pass.
+    #[error(
+        "`{entry}` takes parameters of {expected:?} bytes: a launch would pass {found:?}; pass what the entry declares"
+    )]
+    OtherParameters {
+        /// The entry.
+        entry: String,
+        /// Bytes of each parameter that would be passed.
+        found: Vec<usize>,
+        /// Bytes of each parameter, as the driver says.
+        expected: Vec<usize>,
     },
     /// A call failed and nothing else is harmed.
     #[error("{call} failed: {name}: {text}")]
@@ -84,10 +117,12 @@ pub enum Error {
         /// What the compiler wrote.
         log: String,
     },
-    /// A kernel failed in a way that ends its context.
+    /// A kernel failed in a way that ends its context. The process's primary context is shared, and held by every
+    /// library that uses it (here, by what [`Context::here`](crate::Context::here) met), so no fresh one can take its
+    /// place.
     #[error(
-        "the GPU context is lost: {place} failed with {name}: {text}; everything in the context is gone: drop the backend \
-         and its kernels and open it again, or start the program again"
+        "the GPU context is lost: {place} failed with {name}: {text}; everything in it is gone, and nothing runs on the \
+         GPU any more in this process: start the program again"
     )]
     ContextLost {
         /// The launch or the call in which it came to light.
@@ -169,6 +204,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// The same error, with what was asked for where it was too much.
+    pub(crate) fn of_bytes(self, bytes: usize) -> Error {
+        match self {
+            Error::OutOfMemory { call, .. } => Error::OutOfMemory { call, bytes: Some(bytes) },
+            other => other,
+        }
+    }
+
     /// The same error, with the launch that a lost context is due to.
     pub(crate) fn in_launch(self, entry: &str, launch: &Launch) -> Error {
         let (grid, block) = (launch.grid, launch.block);

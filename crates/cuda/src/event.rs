@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cudarc::driver::sys::{self, CUevent, CUevent_flags};
+use crate::sys::{self, CUevent, CUevent_flags};
 
 use crate::context::Context;
 use crate::driver::check;
@@ -24,7 +24,7 @@ unsafe impl Send for Event {}
 impl Event {
     /// Marks the present end of the stream.
     pub fn record(stream: &Stream) -> Result<Event, Error> {
-        stream.context.bind()?;
+        let _entered = stream.context.enter()?;
         let mut handle = ptr::null_mut();
         let flags = CUevent_flags::CU_EVENT_DEFAULT as u32;
         // SAFETY: a context is current; Drop destroys the handle.
@@ -35,16 +35,21 @@ impl Event {
         Ok(event)
     }
 
+    /// The `CUevent` as a number, which is a `cudaEvent_t` too, for other libraries; good as long as this lives.
+    pub fn raw(&self) -> usize {
+        self.handle.expose_provenance()
+    }
+
     /// Waits until it is passed.
     pub fn synchronise(&self) -> Result<(), Error> {
-        self.context.bind()?;
+        let _entered = self.context.enter()?;
         // SAFETY: the handle lives as long as `self` and was recorded.
         check("cuEventSynchronize", unsafe { sys::cuEventSynchronize(self.handle) })
     }
 
     /// The time between an earlier mark and this one; both must have been passed. Steps of about half a microsecond.
     pub fn since(&self, earlier: &Event) -> Result<Duration, Error> {
-        self.context.bind()?;
+        let _entered = self.context.enter()?;
         let mut milliseconds = 0.0;
         // SAFETY: both handles are alive and were recorded.
         let status = unsafe { sys::cuEventElapsedTime(&mut milliseconds, earlier.handle, self.handle) };
@@ -55,7 +60,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        if self.context.bind().is_ok() {
+        if let Ok(_entered) = self.context.enter() {
             // SAFETY: nobody else holds the handle.
             let _ = unsafe { sys::cuEventDestroy_v2(self.handle) };
         }

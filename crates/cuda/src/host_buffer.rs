@@ -4,12 +4,11 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{self, CUdeviceptr};
-
 use crate::context::Context;
 use crate::driver::check;
 use crate::error::Error;
 use crate::stream::Stream;
+use crate::sys::{self, CUdeviceptr};
 
 /// Pinned memory of the process, mapped into the GPU's addresses, freed on drop.
 #[derive(Debug)]
@@ -30,7 +29,7 @@ unsafe impl Sync for HostBuffer {}
 impl HostBuffer {
     /// Allocates; the content is whatever was there.
     pub fn new(context: &Arc<Context>, bytes: usize) -> Result<HostBuffer, Error> {
-        context.bind()?;
+        let _entered = context.enter()?;
         let mut pointer: *mut c_void = ptr::null_mut();
         // The driver refuses zero bytes, but an empty buffer has an address too.
         // SAFETY: a context is current; Drop frees the pointer.
@@ -92,7 +91,7 @@ impl HostBuffer {
 
 impl Drop for HostBuffer {
     fn drop(&mut self) {
-        if self.context.bind().is_ok() {
+        if let Ok(_entered) = self.context.enter() {
             // SAFETY: the pointer came from cuMemHostAlloc and is freed once; a lost context refuses, and keeps it.
             let _ = unsafe { sys::cuMemFreeHost(self.pointer.cast()) };
         }

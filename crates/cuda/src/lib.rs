@@ -13,12 +13,22 @@
 //! }
 //! # Ok::<(), cuda::Error>(())
 //! ```
+//!
+//! # What is safe here
+//!
+//! No function of this crate reads or writes host memory that it was not given, and no handle outlives what it stands
+//! for. What a kernel does is another matter: launching one is a safe call, as starting another program is, though its
+//! code and the addresses among its parameters may be anything. No check of ours can bound it (the driver itself knows
+//! only how many parameters there are, and of what size, which is checked), so an `unsafe` there would have no
+//! condition that a caller could look up and keep. Whoever runs a kernel on a GPU trusts it; for those that are not
+//! trusted there is the emulator.
 
 #![allow(unsafe_code, reason = "driver calls are foreign functions; each block says why it is sound")]
 
 mod backend;
 mod buffer;
 mod cache;
+mod compiler_log;
 mod context;
 mod cubin;
 mod driver;
@@ -26,12 +36,14 @@ mod error;
 mod event;
 mod graph;
 mod host_buffer;
+mod kept;
 mod link;
 mod module;
 mod pointer;
 mod prepared;
 mod storage;
 mod stream;
+mod sys;
 mod tensor_map;
 
 pub use backend::{Cuda, Loaded};

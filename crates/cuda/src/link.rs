@@ -4,21 +4,17 @@ use std::ffi::CString;
 use std::ptr;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{self, CUjitInputType, CUlinkState};
+use crate::sys::{self, CUjitInputType, CUlinkState};
 
+use crate::compiler_log::{LOG_BYTES, log_text, options, with_log};
 use crate::context::Context;
 use crate::driver::check;
 use crate::error::Error;
-use crate::module::{LOG_BYTES, log_text, options, with_log};
 
-/// Machine code for the context's GPU; `file` is the text's name in errors.
-pub fn compile(context: &Arc<Context>, file: &str, text: &str) -> Result<Vec<u8>, Error> {
-    context.bind()?;
-    let image = CString::new(text).map_err(|_| Error::Jit {
-        file: file.into(),
-        name: "not compiled".into(),
-        log: "the text contains a zero byte: remove it".into(),
-    })?;
+/// Machine code for the context's GPU, and what the compiler said; `file` is the text's name in errors.
+pub fn compile(context: &Arc<Context>, file: &str, text: &str) -> Result<(Vec<u8>, String), Error> {
+    let _entered = context.enter()?;
+    let image = zero_ended(file, text)?;
     let (mut info, mut errors) = (vec![0_u8; LOG_BYTES], vec![0_u8; LOG_BYTES]);
     let (mut names, mut values) = options(&mut info, &mut errors);
     let mut handle = ptr::null_mut();
@@ -29,7 +25,19 @@ pub fn compile(context: &Arc<Context>, file: &str, text: &str) -> Result<Vec<u8>
     let linker = Linker(handle);
     let cubin = linker.link(&image);
     drop(linker);
-    cubin.map_err(|error| with_log(error, file, log_text(&errors)))
+    match cubin {
+        Ok(cubin) => Ok((cubin, log_text(&info))),
+        Err(error) => Err(with_log(error, file, log_text(&errors))),
+    }
+}
+
+/// The text as the driver reads it.
+pub fn zero_ended(file: &str, text: &str) -> Result<CString, Error> {
+    CString::new(text).map_err(|_| Error::Jit {
+        file: file.into(),
+        name: "not compiled".into(),
+        log: "the text contains a zero byte: remove it".into(),
+    })
 }
 
 struct Linker(CUlinkState);

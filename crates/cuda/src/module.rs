@@ -1,76 +1,103 @@
-//! Code on a GPU: PTX that the driver compiles, or machine code.
+//! Code on a GPU: PTX that the driver compiles to machine code, or machine code.
 
 use std::ffi::{CString, c_void};
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{
-    self, CUfunction, CUfunction_attribute, CUjit_option, CUlaunchAttribute, CUlaunchAttributeID,
-    CUlaunchAttributeValue, CUlaunchConfig, CUmodule, CUstream,
+use crate::sys::{
+    self, CUfunction, CUfunction_attribute, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue,
+    CUlaunchConfig, CUmodule, CUresult, CUstream, Status,
 };
 use launch::resolved::Launch;
 
-use crate::cache::{Cache, Key};
+use crate::cache::{Cache, Cubin, Key};
+use crate::compiler_log::{LOG_BYTES, log_text, options, with_log};
 use crate::context::Context;
 use crate::cubin;
 use crate::driver::check;
 use crate::error::Error;
+use crate::kept::Kept;
 use crate::link;
 use crate::stream::Stream;
 
-/// Room for what the compiler says; it cuts off what is longer.
-pub(crate) const LOG_BYTES: usize = 64 << 10;
-
-/// Loaded code.
+/// Loaded code, unloaded on drop, after the launches of it that are under way; later, if a [`Graph`](crate::Graph) that
+/// lives may have recorded one.
 #[derive(Debug)]
 pub struct Module {
-    handle: CUmodule,
-    context: Arc<Context>,
+    code: Kept<Code>,
+    cubin: Option<Cubin>,
     log: String,
 }
 
+#[derive(Debug)]
+struct Code {
+    handle: CUmodule,
+    context: Arc<Context>,
+}
+
 // SAFETY: a module handle may be used from any thread; nothing of ours in it changes.
-unsafe impl Send for Module {}
+unsafe impl Send for Code {}
 // SAFETY: as above.
-unsafe impl Sync for Module {}
+unsafe impl Sync for Code {}
 
 impl Module {
     /// Compiles and loads PTX; `file` is its name in errors. Line tables are kept, for profilers.
     pub fn from_ptx(context: &Arc<Context>, file: &str, text: &str) -> Result<Module, Error> {
-        let refuse = |_| Error::Jit {
-            file: file.into(),
-            name: "not compiled".into(),
-            log: "the text contains a zero byte: remove it".into(),
-        };
-        let image = CString::new(text).map_err(refuse)?;
-        Module::load(context, file, image.as_bytes_with_nul())
+        Module::from_ptx_cached(context, &Cache::in_process(), file, text)
     }
 
-    /// The same, through a cache: what was compiled before is loaded as machine code.
+    /// The same, through a cache: what was compiled before is loaded as machine code. One way for all: the cubin of the
+    /// driver's linker is what is kept, loaded, hashed and shown. Only a text that the linker refuses, and that the
+    /// loader then takes, is loaded as it is; [`Module::log`] says so.
     pub fn from_ptx_cached(context: &Arc<Context>, cache: &Cache, file: &str, text: &str) -> Result<Module, Error> {
-        let key = Key::new(text, context.device());
-        let cubin = cache.get_or_compile(&key, || link::compile(context, file, text))?;
-        match Module::from_cubin(context, file, &cubin) {
-            Err(Error::Driver { .. } | Error::Jit { .. } | Error::NotCubin { .. }) => {
-                cache.refuse();
-                Module::from_ptx(context, file, text)
+        let (key, mut log) = (Key::new(text, context.device()), String::new());
+        let compile = || -> Result<Vec<u8>, Error> {
+            let (cubin, said) = link::compile(context, file, text)?;
+            log = said;
+            Ok(cubin)
+        };
+        let mut loaded = cache.get_or_compile(&key, compile).and_then(|cubin| {
+            let loaded = Module::of_cubin(context, file, &cubin);
+            if !is_refused(&loaded) {
+                return loaded;
             }
-            loaded => loaded,
+            let fresh = cache.replace(&key, &cubin, || link::compile(context, file, text).map(|(cubin, _)| cubin))?;
+            Module::of_cubin(context, file, &fresh)
+        });
+        if is_refused(&loaded) {
+            return Module::without_cubin(context, file, text, loaded.err());
         }
+        loaded.iter_mut().for_each(|module| module.log = std::mem::take(&mut log));
+        loaded
+    }
+
+    /// What the loader makes of the text itself; nobody sees the machine code. If it refuses the text too, it says why.
+    fn without_cubin(context: &Arc<Context>, file: &str, text: &str, why: Option<Error>) -> Result<Module, Error> {
+        let image = link::zero_ended(file, text)?;
+        let (code, log) = Module::load(context, file, image.as_bytes_with_nul())?;
+        let why = why.map(|error| error.to_string()).unwrap_or_default();
+        let log =
+            format!("loaded as PTX, without machine code to keep or to show, for the linker failed: {why}\n{log}");
+        Ok(Module { code, cubin: None, log })
     }
 
     /// Loads machine code, as ptxas writes it; `file` is its name in errors.
     pub fn from_cubin(context: &Arc<Context>, file: &str, bytes: &[u8]) -> Result<Module, Error> {
-        match cubin::fault(bytes) {
-            Some(why) => Err(Error::NotCubin { file: file.into(), why }),
-            None => Module::load(context, file, bytes),
+        Module::of_cubin(context, file, &bytes.into())
+    }
+
+    fn of_cubin(context: &Arc<Context>, file: &str, cubin: &Cubin) -> Result<Module, Error> {
+        if let Some(why) = cubin::fault(cubin) {
+            return Err(Error::NotCubin { file: file.into(), why });
         }
+        let (code, log) = Module::load(context, file, cubin)?;
+        Ok(Module { code, cubin: Some(cubin.clone()), log })
     }
 
     /// `image` ends with a zero byte or is machine code whose headers stay inside it.
-    fn load(context: &Arc<Context>, file: &str, image: &[u8]) -> Result<Module, Error> {
-        context.bind()?;
+    fn load(context: &Arc<Context>, file: &str, image: &[u8]) -> Result<(Kept<Code>, String), Error> {
+        let _entered = context.enter()?;
         let (mut info, mut errors) = (vec![0_u8; LOG_BYTES], vec![0_u8; LOG_BYTES]);
         let (mut names, mut values) = options(&mut info, &mut errors);
         let mut handle = ptr::null_mut();
@@ -80,13 +107,21 @@ impl Module {
             let (names, values, count) = (names.as_mut_ptr(), values.as_mut_ptr(), names.len() as u32);
             sys::cuModuleLoadDataEx(&mut handle, image.as_ptr().cast(), count, names, values)
         };
-        match check("cuModuleLoadDataEx", status) {
-            Ok(()) => Ok(Module { handle, context: context.clone(), log: log_text(&info) }),
-            Err(error) => Err(with_log(error, file, log_text(&errors))),
-        }
+        check("cuModuleLoadDataEx", status).map_err(|error| with_log(error, file, log_text(&errors)))?;
+        Ok((Kept::new(Code { handle, context: context.clone() }, context.id()), log_text(&info)))
     }
 
-    /// What the compiler said about code that it accepted: registers, spills, warnings.
+    /// The machine code; none if the driver's linker refused the text that its loader then took.
+    pub fn cubin(&self) -> Option<&[u8]> {
+        self.cubin.as_deref()
+    }
+
+    /// SHA-256 of the machine code, in hexadecimal.
+    pub fn hash(&self) -> Option<String> {
+        self.cubin().map(launch::hash::hex)
+    }
+
+    /// What the compiler said about code that it accepted: registers, spills, warnings. Empty for code from a cache.
     pub fn log(&self) -> &str {
         &self.log
     }
@@ -95,52 +130,33 @@ impl Module {
     pub fn function(&self, entry: &str) -> Result<Function<'_>, Error> {
         let missing = || Error::NoEntry { entry: entry.into() };
         let name = CString::new(entry).map_err(|_| missing())?;
-        self.context.bind()?;
+        let _entered = self.code.context.enter()?;
         let mut handle = ptr::null_mut();
         // SAFETY: the module is loaded, and the name ends with a zero byte.
-        let status = unsafe { sys::cuModuleGetFunction(&mut handle, self.handle, name.as_ptr()) };
-        if status == sys::CUresult::CUDA_ERROR_NOT_FOUND {
+        let status = unsafe { sys::cuModuleGetFunction(&mut handle, self.code.handle, name.as_ptr()) };
+        if status == CUresult::CUDA_ERROR_NOT_FOUND as Status {
             return Err(missing());
         }
         check("cuModuleGetFunction", status)?;
-        Ok(Function { handle, context: self.context.clone(), entry: entry.into(), module: PhantomData })
+        Ok(Function { handle, context: self.code.context.clone(), entry: entry.into(), module: PhantomData })
     }
 }
 
-impl Drop for Module {
+fn is_refused(loaded: &Result<Module, Error>) -> bool {
+    matches!(loaded, Err(Error::Driver { .. } | Error::Jit { .. } | Error::NotCubin { .. }))
+}
+
+impl Drop for Code {
     fn drop(&mut self) {
-        if self.context.bind().is_ok() {
-            // SAFETY: functions borrow the module, so none is left.
+        // Launches may be under way. Where waiting fails, the context is lost or another library records in it: to
+        // leave the code where it is harms nobody.
+        if self.context.synchronise().is_err() {
+            return;
+        }
+        if let Ok(_entered) = self.context.enter() {
+            // SAFETY: functions borrow the module, so none is left, and nothing of it runs.
             let _ = unsafe { sys::cuModuleUnload(self.handle) };
         }
-    }
-}
-
-pub(crate) type Values = Vec<*mut c_void>;
-
-/// CUDA driver API, cuModuleLoadDataEx: a value that fits a pointer is passed as one.
-pub(crate) fn options(info: &mut [u8], errors: &mut [u8]) -> (Vec<CUjit_option>, Values) {
-    let number = |value: usize| ptr::without_provenance_mut::<c_void>(value);
-    let pairs = [
-        (CUjit_option::CU_JIT_INFO_LOG_BUFFER, info.as_mut_ptr().cast()),
-        (CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, number(info.len())),
-        (CUjit_option::CU_JIT_ERROR_LOG_BUFFER, errors.as_mut_ptr().cast()),
-        (CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, number(errors.len())),
-        (CUjit_option::CU_JIT_GENERATE_LINE_INFO, number(1)),
-        (CUjit_option::CU_JIT_LOG_VERBOSE, number(1)),
-    ];
-    pairs.into_iter().unzip()
-}
-
-pub(crate) fn log_text(buffer: &[u8]) -> String {
-    let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());
-    String::from_utf8_lossy(&buffer[..end]).trim().to_string()
-}
-
-pub(crate) fn with_log(error: Error, file: &str, log: String) -> Error {
-    match error {
-        Error::Driver { name, .. } if !log.is_empty() => Error::Jit { file: file.into(), name, log },
-        other => other,
     }
 }
 
@@ -186,7 +202,7 @@ impl Function<'_> {
     }
 
     fn attribute(&self, which: CUfunction_attribute) -> Result<u32, Error> {
-        self.context.bind()?;
+        let _entered = self.context.enter()?;
         let mut value = 0;
         // SAFETY: the module is loaded as long as `self` borrows it.
         check("cuFuncGetAttribute", unsafe { sys::cuFuncGetAttribute(&mut value, which, self.handle) })?;
@@ -201,6 +217,7 @@ impl Function<'_> {
             return Err(Error::SharedMemory { entry: self.entry.clone(), needed, dynamic: dynamic.into(), limit });
         }
         let which = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let _entered = self.context.enter()?;
         // SAFETY: the module is loaded as long as `self` borrows it.
         let status = unsafe { sys::cuFuncSetAttribute(self.handle, which, dynamic as i32) };
         check("cuFuncSetAttribute", status)
@@ -209,6 +226,13 @@ impl Function<'_> {
     /// Puts a launch of `blocks` blocks of `threads` threads into the stream, for an entry whose parameters are all of 64
     /// bits; those beyond the given ones are zero.
     pub fn start(&self, stream: &Stream, [blocks, threads]: [u32; 2], parameters: &[u64]) -> Result<(), Error> {
+        self.context.check_same("stream", stream.context.id())?;
+        let mut passed = self.parameter_bytes()?;
+        if !passed.is_empty() {
+            passed.fill(8);
+            passed.resize(passed.len().max(parameters.len()), 8);
+            self.check_parameters(&passed)?;
+        }
         let mut bytes: Vec<u8> = parameters.iter().flat_map(|value| value.to_le_bytes()).collect();
         // The entry may declare more than is given: there are places for as many as any entry can have.
         bytes.resize(bytes.len() + MOST_PARAMETER_BYTES, 0);
@@ -219,6 +243,21 @@ impl Function<'_> {
         self.launch(stream, &launch, (&mut bytes, &offsets)).map_err(|error| error.in_launch(&self.entry, &launch))
     }
 
+    /// The bytes of each parameter; empty if there are none, or the driver is too old to say.
+    fn parameter_bytes(&self) -> Result<Vec<usize>, Error> {
+        let _entered = self.context.enter()?;
+        Ok((0..MOST_PARAMETER_BYTES).map_while(|index| sys::parameter_bytes(self.handle, index)).collect())
+    }
+
+    /// Refuses parameters of other sizes than the driver knows of: it would read past the end of them, or pass rubbish.
+    pub(crate) fn check_parameters(&self, found: &[usize]) -> Result<(), Error> {
+        let expected = self.parameter_bytes()?;
+        match expected.is_empty() || expected == found {
+            true => Ok(()),
+            false => Err(Error::OtherParameters { entry: self.entry.clone(), found: found.into(), expected }),
+        }
+    }
+
     /// Puts one launch into the stream; `parameters` is the block that the launch builds for this entry, and `offsets`
     /// say where each parameter begins in it. One by one, for the driver aligns tensor maps only so.
     pub(crate) fn launch(
@@ -227,7 +266,8 @@ impl Function<'_> {
         launch: &Launch,
         (parameters, offsets): (&mut [u8], &[usize]),
     ) -> Result<(), Error> {
-        self.context.bind()?;
+        self.context.check_same("stream", stream.context.id())?;
+        let _entered = self.context.enter()?;
         let mut places: Vec<*mut c_void> = offsets.iter().map(|at| parameters[*at..].as_mut_ptr().cast()).collect();
         let mut attributes = attributes(launch);
         let config = configuration(launch, stream.handle, &mut attributes);
@@ -239,20 +279,21 @@ impl Function<'_> {
         check("cuLaunchKernelEx", status).map_err(|error| self.of_cluster(error, launch))
     }
 
-    /// Allows the launch's clusters, if they are larger than every GPU of sm_90 and newer can hold.
-    pub(crate) fn allow_cluster(&self, launch: &Launch) -> Result<(), Error> {
-        if !self.context.device().has_clusters() || self.cluster_blocks(launch)? <= PORTABLE_CLUSTER_BLOCKS {
+    /// Allows clusters of that shape, if they are larger than every GPU of sm_90 and newer can hold.
+    pub(crate) fn allow_cluster(&self, cluster: Option<[u32; 3]>) -> Result<(), Error> {
+        if !self.context.device().has_clusters() || self.cluster_blocks(cluster)? <= PORTABLE_CLUSTER_BLOCKS {
             return Ok(());
         }
         let which = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+        let _entered = self.context.enter()?;
         // SAFETY: the module is loaded as long as `self` borrows it.
         check("cuFuncSetAttribute", unsafe { sys::cuFuncSetAttribute(self.handle, which, 1) })
     }
 
     /// Blocks per cluster, as the launch says, or else as the entry requires (`.reqnctapercluster`).
-    fn cluster_blocks(&self, launch: &Launch) -> Result<u32, Error> {
+    fn cluster_blocks(&self, cluster: Option<[u32; 3]>) -> Result<u32, Error> {
         use CUfunction_attribute::*;
-        if let Some(cluster) = launch.cluster {
+        if let Some(cluster) = cluster {
             return Ok(cluster.iter().product());
         }
         let sides = [
@@ -280,7 +321,7 @@ const MOST_PARAMETER_BYTES: usize = 32_764;
 /// CUDA C++ Programming Guide, "Thread block clusters": the size that every GPU with clusters can run.
 const PORTABLE_CLUSTER_BLOCKS: u32 = 8;
 
-fn cluster_attribute([x, y, z]: [u32; 3]) -> CUlaunchAttribute {
+pub(crate) fn cluster_attribute([x, y, z]: [u32; 3]) -> CUlaunchAttribute {
     CUlaunchAttribute {
         id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
         pad: [0; 4],
@@ -289,7 +330,7 @@ fn cluster_attribute([x, y, z]: [u32; 3]) -> CUlaunchAttribute {
 }
 
 /// The grid may start before the one before it in the stream is complete.
-fn overlap_attribute() -> CUlaunchAttribute {
+pub(crate) fn overlap_attribute() -> CUlaunchAttribute {
     CUlaunchAttribute {
         id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
         pad: [0; 4],
@@ -321,19 +362,6 @@ fn configuration(launch: &Launch, stream: CUstream, attributes: &mut [CUlaunchAt
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn refused_code_carries_the_log() {
-        let refused =
-            || Error::Driver { call: "cuModuleLoadDataEx", name: "CUDA_ERROR_INVALID_PTX".into(), text: "bad".into() };
-        let log = log_text(b"ptxas application ptx input, line 7; error\n\0\0");
-        let error = with_log(refused(), "add.ptx", log).to_string();
-        assert_eq!(
-            error,
-            "the driver refuses add.ptx (CUDA_ERROR_INVALID_PTX):\nptxas application ptx input, line 7; error"
-        );
-        assert!(matches!(with_log(refused(), "add.ptx", log_text(&[0; 8])), Error::Driver { .. }));
-    }
 
     #[test]
     fn a_launch_says_its_cluster_and_its_overlap() {

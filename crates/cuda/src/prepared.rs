@@ -4,12 +4,12 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{self, CUfunction, CUlaunchConfig};
+use crate::sys::{self, CUfunction, CUlaunchConfig};
 
 use crate::context::Context;
 use crate::driver::check;
 use crate::error::Error;
-use crate::module::Module;
+use crate::module::{Module, cluster_attribute, overlap_attribute};
 use crate::stream::Stream;
 
 /// Places for parameters on the stack of a launch.
@@ -19,14 +19,17 @@ const MOST_PARAMETERS: usize = 64;
 #[derive(Debug)]
 pub struct Prepared {
     handle: CUfunction,
+    entry: String,
     block: [u32; 3],
     shared: u32,
     /// Where each parameter begins, and how many bytes all have.
     offsets: Vec<usize>,
     parameter_bytes: usize,
+    cluster: Option<[u32; 3]>,
+    overlap: bool,
     context: Arc<Context>,
     /// Holds the code.
-    _module: Module,
+    module: Module,
 }
 
 // SAFETY: a function handle may be used from any thread; nothing of ours in it changes.
@@ -42,19 +45,39 @@ impl Prepared {
             return Err(Error::Parameters { entry: entry.name.clone(), found, limit: MOST_PARAMETERS });
         }
         let function = module.function(&entry.name)?;
+        let sizes: Vec<usize> = entry.parameters.iter().map(|parameter| parameter.bytes() as usize).collect();
+        function.check_parameters(&sizes)?;
         if shared > 0 {
             function.allow_shared(shared)?;
         }
         let (handle, context) = (function.handle, function.context().clone());
         Ok(Prepared {
             handle,
+            entry: entry.name.clone(),
             block,
             shared,
             offsets: (0..found).map(|index| entry.parameter_offset(index) as usize).collect(),
             parameter_bytes: entry.parameter_offset(found) as usize,
             context,
-            _module: module,
+            cluster: None,
+            overlap: false,
+            module,
         })
+    }
+
+    /// The same, with blocks in clusters of that shape.
+    pub fn with_cluster(self, cluster: [u32; 3]) -> Result<Prepared, Error> {
+        if !self.context.device().has_clusters() {
+            return Err(Error::Unsupported("clusters"));
+        }
+        self.module.function(&self.entry)?.allow_cluster(Some(cluster))?;
+        Ok(Prepared { cluster: Some(cluster), ..self })
+    }
+
+    /// The same, with launches that may begin before the one before them in the stream is complete: the kernel itself
+    /// waits for it (PTX ISA, griddepcontrol).
+    pub fn with_overlap(self) -> Prepared {
+        Prepared { overlap: true, ..self }
     }
 
     /// Puts one launch into the stream. `parameters` is the block of them, each at its place. Allocates nothing.
@@ -63,10 +86,17 @@ impl Prepared {
             let words = |bytes: usize| format!("{bytes} bytes of parameters");
             return Err(Error::Memory { expected: words(self.parameter_bytes), found: words(parameters.len()) });
         }
-        self.context.bind()?;
+        self.context.check_same("stream", stream.context.id())?;
+        let _entered = self.context.enter()?;
         let mut places = [ptr::null_mut::<c_void>(); MOST_PARAMETERS];
         for (place, at) in places.iter_mut().zip(&self.offsets) {
             *place = parameters[*at..].as_ptr().cast_mut().cast();
+        }
+        let mut attributes = [overlap_attribute(); 2];
+        let mut count = usize::from(self.overlap);
+        if let Some(cluster) = self.cluster {
+            attributes[count] = cluster_attribute(cluster);
+            count += 1;
         }
         let [width, height, depth] = self.block;
         let config = CUlaunchConfig {
@@ -78,12 +108,12 @@ impl Prepared {
             blockDimZ: depth,
             sharedMemBytes: self.shared,
             hStream: stream.handle,
-            attrs: ptr::null_mut(),
-            numAttrs: 0,
+            attrs: if count == 0 { ptr::null_mut() } else { attributes.as_mut_ptr() },
+            numAttrs: count as u32,
         };
         // SAFETY: there is a place for each parameter, with as many bytes behind it as the entry declares; the driver only
-        // reads them, and copies them before it returns. What the kernel does with them is its own matter, as for
-        // `Function::launch`.
+        // reads them, and copies them and the attributes before it returns. What the kernel does with them is its own
+        // matter, as for `Function::launch`.
         let status = unsafe { sys::cuLaunchKernelEx(&config, self.handle, places.as_mut_ptr(), ptr::null_mut()) };
         check("cuLaunchKernelEx", status)
     }

@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{self, CUstream};
+use crate::sys::{self, CUstream};
 
 use crate::context::Context;
 use crate::driver::check;
@@ -26,7 +26,7 @@ unsafe impl Sync for Stream {}
 impl Stream {
     /// A new queue.
     pub fn new(context: &Arc<Context>) -> Result<Stream, Error> {
-        context.bind()?;
+        let _entered = context.enter()?;
         let mut handle = ptr::null_mut();
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
         // SAFETY: a context is current; Drop destroys the handle.
@@ -47,6 +47,11 @@ impl Stream {
         Stream { handle: ptr::with_exposed_provenance_mut(handle), context: context.clone(), borrowed: true }
     }
 
+    /// The `CUstream` as a number, which is a `cudaStream_t` too, for other libraries; good as long as this lives.
+    pub fn raw(&self) -> usize {
+        self.handle.expose_provenance()
+    }
+
     /// The context that it belongs to.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
@@ -54,14 +59,14 @@ impl Stream {
 
     /// What is put into it from now on waits until the mark in another stream is passed.
     pub fn wait(&self, event: &Event) -> Result<(), Error> {
-        self.context.bind()?;
+        let _entered = self.context.enter()?;
         // SAFETY: both handles are alive.
         check("cuStreamWaitEvent", unsafe { sys::cuStreamWaitEvent(self.handle, event.handle, 0) })
     }
 
     /// Waits until everything in it is done, and says whether it went well.
     pub fn synchronise(&self) -> Result<(), Error> {
-        self.context.bind()?;
+        let _entered = self.context.enter()?;
         // SAFETY: the handle lives as long as `self`.
         check("cuStreamSynchronize", unsafe { sys::cuStreamSynchronize(self.handle) })
     }
@@ -69,7 +74,10 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if !self.borrowed && self.context.bind().is_ok() {
+        if self.borrowed {
+            return;
+        }
+        if let Ok(_entered) = self.context.enter() {
             // SAFETY: nobody else holds the handle; the driver finishes pending work first.
             let _ = unsafe { sys::cuStreamDestroy_v2(self.handle) };
         }

@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use cudarc::driver::sys::{
+use crate::sys::{
     self, CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave, CUtensorMapL2promotion,
     CUtensorMapSwizzle,
 };

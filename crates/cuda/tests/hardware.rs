@@ -1,9 +1,17 @@
 //! The backend on a real GPU; on a machine without one, the sentence that says so.
 //!
-//! All cases are one test: they share the process's primary context, and one of them ends it. With
-//! `VERIFLASH_REQUIRE_GPU` set, a machine without a GPU fails the test instead of passing with the sentence.
+//! All cases are one test: they share the process's primary context. The one that ends it has a process of its own.
+//! With `VERIFLASH_REQUIRE_GPU` set, a machine without a GPU fails the test instead of passing with the sentence.
 
-use cuda::{Cache, Context, Cuda, DeviceBuffer, Error, Event, Graph, Module, Prepared, Stream};
+#![allow(unsafe_code, reason = "other libraries' contexts are made by calls of the driver")]
+
+use std::panic::AssertUnwindSafe;
+use std::process::Command;
+use std::ptr;
+use std::sync::Barrier;
+
+use cuda::{Cache, Context, Cuda, DeviceBuffer, DeviceSlice, Error, Event, Graph, Module, Prepared, Stream};
+use cudarc::driver::sys::{CUresult, cuCtxCreate_v2, cuCtxDestroy_v2, cuCtxSetCurrent};
 use launch::backend::{Backend, Options, Run};
 use launch::{Kernel, Memory};
 
@@ -241,7 +249,8 @@ fn run(cuda: &Cuda, kernel: &Kernel) -> Result<Run, Error> {
 #[test]
 fn backend() {
     // The kernels are read on every machine, so that a mistake in them shows without a GPU.
-    let (add, shared_64, shared_1024, trap) = (add(), shared(64 << 10), shared(1 << 20), trap());
+    let (add, shared_64, shared_1024) = (add(), shared(64 << 10), shared(1 << 20));
+    trap();
     let (ranks, tiles) = ([2, 8, 16].map(clusters), [32, 24].map(tile));
     let cuda = match Cuda::open(0) {
         Ok(cuda) => cuda,
@@ -257,16 +266,23 @@ fn backend() {
     refused_modules_carry_the_log(&cuda);
     wrong_memory_is_refused(&cuda, &add);
     buffers_keep_bytes(&cuda);
+    a_full_gpu_says_what_was_asked_for(&cuda, &add);
     kept_code_is_loaded(&cuda, &add);
     prepared_launches_and_graphs(&cuda, &add);
+    graphs_keep_what_they_recorded(&cuda, &add);
+    graphs_that_are_not_recorded(&cuda, &add);
+    parameters_are_counted(&cuda, &add);
+    handles_go_out_and_come_back(&cuda, &add);
     contexts_of_the_callers_are_used(&cuda);
+    contexts_of_other_libraries_are_used(&cuda);
     if cuda.device().has_clusters() {
         clusters_of_every_size(&cuda, &ranks);
+        prepared_clusters(&cuda, &ranks);
         tensor_maps(&cuda, &tiles);
     } else {
         older_gpus_say_what_they_lack(&cuda, &ranks[0], &tiles[0]);
     }
-    lost_context(cuda, &trap, &add);
+    lost_context();
 }
 
 fn no_gpu(error: Error) {
@@ -343,10 +359,30 @@ fn kept_code_is_loaded(cuda: &Cuda, add: &Kernel) {
     let (first, second) = (load(), load());
     assert_eq!((first.compiled, first.from_disk, first.refused, first.unwritable), (1, 0, 0, 0), "{first:?}");
     assert_eq!((second.compiled, second.from_disk, second.refused), (0, 1, 0), "{second:?}");
+    one_way_for_all_code(cuda, add);
     let wrong = format!("{HEAD}.visible .entry wrong()\n{{\n    frobnicate.u32 %r1, %r2;\n    ret;\n}}\n");
     let error = Module::from_ptx_cached(cuda.context(), &Cache::in_process(), "wrong.ptx", &wrong).unwrap_err();
     assert!(matches!(&error, Error::Jit { log, .. } if log.contains("line 6")), "{error}");
     println!("code kept on disk: loaded again");
+}
+
+/// However it is loaded, it is the linker's machine code.
+fn one_way_for_all_code(cuda: &Cuda, add: &Kernel) {
+    let text = &add.parsed.source.text;
+    let loaded = cuda.load(add).expect("load");
+    let cubin = loaded.module().cubin().expect("the linker takes it").to_vec();
+    assert!(loaded.module().log().contains("registers"), "the linker's log: {}", loaded.module().log());
+    let again = Module::from_ptx_cached(cuda.context(), &Cache::in_process(), "add.ptx", text).unwrap();
+    assert_eq!((again.hash(), again.cubin()), (loaded.module().hash(), Some(&cubin[..])));
+    let direct = Module::from_cubin(cuda.context(), "add.cubin", &cubin).expect("what the linker made can be loaded");
+    assert_eq!(direct.hash(), loaded.module().hash());
+    println!("one way for all code: {} bytes, SHA-256 {}", cubin.len(), direct.hash().unwrap());
+    if cuda.device().capability == (9, 0) {
+        let text = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry fence()\n{\n    \
+                    wgmma.fence.sync.aligned;\n    ret;\n}\n";
+        let module = Module::from_ptx(cuda.context(), "fence.ptx", text).expect("of this very architecture");
+        println!("sm_90a: hash {:?}, log {}", module.hash(), module.log());
+    }
 }
 
 /// `double` in a stream, from another that waits, and six times in a graph.
@@ -377,13 +413,179 @@ fn prepared_launches_and_graphs(cuda: &Cuda, add: &Kernel) {
     println!("prepared launches, waits between streams, graphs: right");
 }
 
+fn prepared(cuda: &Cuda, add: &Kernel) -> Prepared {
+    let text = &add.parsed.source.text;
+    let module = Module::from_ptx_cached(cuda.context(), &Cache::in_process(), "add.ptx", text).unwrap();
+    let entry = add.module().functions.iter().find(|function| function.name == "double").unwrap();
+    Prepared::new(module, entry, [128, 1, 1], 0).unwrap()
+}
+
+/// The graph outlives the code and one of the two buffers that it runs on.
+fn graphs_keep_what_they_recorded(cuda: &Cuda, add: &Kernel) {
+    let (context, double) = (cuda.context(), prepared(cuda, add));
+    let stream = Stream::new(context).unwrap();
+    let [mut read, mut dropped] = [(); 2].map(|()| DeviceBuffer::new(context, 4000).unwrap());
+    for buffer in [&mut read, &mut dropped] {
+        buffer.write(&stream, &1f32.to_le_bytes().repeat(1000)).unwrap();
+    }
+    let graph = Graph::capture(&stream, || {
+        [&read, &dropped].into_iter().try_for_each(|buffer| {
+            let parameters = [&buffer.address().to_le_bytes()[..], &1000u32.to_le_bytes()].concat();
+            double.launch(&stream, [8, 1, 1], &parameters)
+        })
+    });
+    let (graph, address) = (graph.unwrap(), dropped.address());
+    drop((double, dropped));
+    let others: Vec<_> = (0..64).map(|_| DeviceBuffer::new(context, 4000).unwrap()).collect();
+    assert!(others.iter().all(|other| other.address() != address), "the graph still writes there");
+    graph.launch(&stream).unwrap();
+    let mut bytes = vec![0; 4000];
+    read.read(&stream, &mut bytes).unwrap();
+    assert_eq!(bytes, 2f32.to_le_bytes().repeat(1000));
+    drop(graph);
+    context.synchronise().unwrap();
+    println!("a graph keeps its code and its memory");
+}
+
+fn graphs_that_are_not_recorded(cuda: &Cuda, add: &Kernel) {
+    let (context, double) = (cuda.context(), prepared(cuda, add));
+    let [recording, other] = [(); 2].map(|()| Stream::new(context).unwrap());
+    let mut buffer = DeviceBuffer::new(context, 4000).unwrap();
+    buffer.write(&other, &1f32.to_le_bytes().repeat(1000)).unwrap();
+    let parameters = [&buffer.address().to_le_bytes()[..], &1000u32.to_le_bytes()].concat();
+    let error = Graph::capture(&recording, || double.launch(&other, [8, 1, 1], &parameters)).unwrap_err();
+    assert!(matches!(error, Error::EmptyGraph), "{error}");
+    let panics = || Graph::capture(&recording, || -> Result<(), Error> { panic!("in a recording, as the test wants") });
+    std::panic::catch_unwind(AssertUnwindSafe(panics)).expect_err("the panic goes on");
+    double.launch(&recording, [8, 1, 1], &parameters).expect("the stream records no more");
+    recording.synchronise().unwrap();
+    let mut bytes = vec![0; 4000];
+    buffer.read(&other, &mut bytes).unwrap();
+    assert_eq!(bytes, 4f32.to_le_bytes().repeat(1000), "twice doubled, never by a graph");
+}
+
+/// The driver knows what an entry declares (since CUDA 12.4): other parameters are refused before a launch.
+fn parameters_are_counted(cuda: &Cuda, add: &Kernel) {
+    if cuda.device().cuda_version < (12, 4) {
+        return;
+    }
+    let load = || Module::from_ptx(cuda.context(), "add.ptx", &add.parsed.source.text).unwrap();
+    let entry = |name: &str| add.module().functions.iter().find(|function| function.name == name).unwrap();
+    let wrong = ptx::Function { name: "double".into(), ..entry("add").clone() };
+    let error = Prepared::new(load(), &wrong, [128, 1, 1], 0).unwrap_err();
+    assert!(matches!(&error, Error::OtherParameters { expected, .. } if *expected == [8, 4]), "{error}");
+    let stream = Stream::new(cuda.context()).unwrap();
+    let error = load().function("double").unwrap().start(&stream, [1, 32], &[0; 3]).unwrap_err();
+    assert!(matches!(&error, Error::OtherParameters { found, .. } if *found == [8, 8, 8]), "{error}");
+    println!("other parameters: {error}");
+}
+
+/// Another library has the memory and the stream: raw handles of ours stand for them.
+fn handles_go_out_and_come_back(cuda: &Cuda, add: &Kernel) {
+    let (context, double) = (cuda.context(), prepared(cuda, add));
+    let (stream, mut buffer) = (Stream::new(context).unwrap(), DeviceBuffer::new(context, 4000).unwrap());
+    buffer.write(&stream, &1f32.to_le_bytes().repeat(1000)).unwrap();
+    // SAFETY: the stream is of this context and lives longer; nobody else uses the memory meanwhile.
+    let (borrowed, slice) =
+        unsafe { (Stream::borrow(context, stream.raw()), DeviceSlice::from_raw(buffer.address(), 4000, 0)) };
+    context.check_same("memory", slice.context()).expect("raw memory is of no known context");
+    let parameters = [&slice.address().to_le_bytes()[..], &1000u32.to_le_bytes()].concat();
+    double.launch(&borrowed, [8, 1, 1], &parameters).unwrap();
+    drop(borrowed);
+    let event = Event::record(&stream).expect("a borrowed stream is not destroyed");
+    event.synchronise().unwrap();
+    let mut bytes = vec![0; 4000];
+    buffer.read(&stream, &mut bytes).unwrap();
+    assert_eq!(bytes, 2f32.to_le_bytes().repeat(1000));
+    assert!(context.raw() != 0 && event.raw() != 0);
+}
+
+/// Ranks in clusters of 2, 8 and 16 blocks, as a prepared launch says.
+fn prepared_clusters(cuda: &Cuda, ranks: &[Kernel]) {
+    let (context, stream) = (cuda.context(), Stream::new(cuda.context()).unwrap());
+    for (kernel, blocks) in ranks.iter().zip([2u32, 8, 16]) {
+        let module = Module::from_ptx(context, "rank.ptx", &kernel.parsed.source.text).unwrap();
+        let prepared = Prepared::new(module, &kernel.module().functions[0], [32, 1, 1], 0).unwrap();
+        let prepared = prepared.with_cluster([blocks, 1, 1]).unwrap().with_overlap();
+        let buffer = DeviceBuffer::new(context, 128).unwrap();
+        prepared.launch(&stream, [32, 1, 1], &buffer.address().to_le_bytes()).unwrap();
+        let mut bytes = [0; 128];
+        buffer.read(&stream, &mut bytes).unwrap();
+        let expected: Vec<u8> = (0..32u32).flat_map(|block| (block % blocks * 100 + blocks).to_le_bytes()).collect();
+        assert_eq!(bytes[..], expected, "clusters of {blocks}");
+    }
+    println!("prepared launches in clusters: right");
+}
+
 fn contexts_of_the_callers_are_used(cuda: &Cuda) {
-    let (current, here) = (Context::current().unwrap(), Context::here().unwrap());
-    assert_eq!((current.id(), here.id()), (cuda.context().id(), cuda.context().id()));
+    assert!(matches!(Context::current(), Err(Error::NoContext)), "calls leave the thread as it was");
+    let ids = || (Context::current().unwrap().id(), Context::here().unwrap().id());
+    assert_eq!(cuda.context().within(ids).unwrap(), (cuda.context().id(), cuda.context().id()));
     let elsewhere = std::thread::spawn(|| (Context::current().map(|_| ()), Context::here().unwrap().id()));
     let (current, here) = elsewhere.join().unwrap();
     assert!(matches!(current, Err(Error::NoContext)), "a new thread has none");
     assert_eq!(here, cuda.context().id(), "and gets the primary one");
+}
+
+/// A context that another library made, and destroys while a second thread still has it.
+fn contexts_of_other_libraries_are_used(cuda: &Cuda) {
+    let mut handle = ptr::null_mut();
+    // SAFETY: the driver is initialised; 0 is the first GPU, and the context is destroyed below.
+    assert_eq!(unsafe { cuCtxCreate_v2(&mut handle, 0, 0) }, CUresult::CUDA_SUCCESS);
+    let (other, id) = (Context::here().unwrap(), Context::current().unwrap().id());
+    assert_eq!(other.id(), id);
+    assert_ne!(id, cuda.context().id());
+    let stream = Stream::new(&other).unwrap();
+    let mut buffer = DeviceBuffer::new(&other, 64).unwrap();
+    buffer.write(&stream, &[7; 64]).unwrap();
+    drop(DeviceBuffer::new(cuda.context(), 64).unwrap());
+    assert_eq!(Context::current().unwrap().id(), id, "work in one context leaves the thread in the other");
+    contexts_are_not_mixed(cuda, &mut buffer, &stream);
+    let mut bytes = [0; 64];
+    buffer.read(&stream, &mut bytes).unwrap();
+    assert_eq!(bytes, [7; 64]);
+    drop((buffer, stream));
+    let (has_it, is_gone) = (Barrier::new(2), Barrier::new(2));
+    let shared = handle.expose_provenance();
+    std::thread::scope(|scope| {
+        let elsewhere = scope.spawn(|| {
+            // SAFETY: the context is alive.
+            let set = unsafe { cuCtxSetCurrent(ptr::with_exposed_provenance_mut(shared)) };
+            has_it.wait();
+            is_gone.wait();
+            (set, Context::here().map(|context| context.id()))
+        });
+        has_it.wait();
+        // SAFETY: nothing that was made in it is left.
+        let destroyed = unsafe { cuCtxDestroy_v2(handle) };
+        is_gone.wait();
+        let (set, here) = elsewhere.join().unwrap();
+        assert_eq!((set, destroyed), (CUresult::CUDA_SUCCESS, CUresult::CUDA_SUCCESS));
+        assert_eq!(here.unwrap(), cuda.context().id(), "a destroyed context is none");
+    });
+    assert!(matches!(Context::current(), Err(Error::NoContext)), "and took itself off this thread");
+    println!("contexts of other libraries: used, and left as they were");
+}
+
+/// Buffer and stream are of another context than the backend's.
+fn contexts_are_not_mixed(cuda: &Cuda, buffer: &mut DeviceBuffer, stream: &Stream) {
+    let (ours, others) = (cuda.context().id(), stream.context().id());
+    let mixed = |found, expected, error: Error| {
+        let found = Error::WrongContext { what: "stream", found, expected }.to_string() == error.to_string();
+        assert!(found, "{error}");
+    };
+    let (kernel, own) = (add(), Stream::new(cuda.context()).unwrap());
+    let double = prepared(cuda, &kernel);
+    let parameters = [0; 12];
+    mixed(ours, others, buffer.write(&own, &[0; 64]).unwrap_err());
+    mixed(ours, others, buffer.read(&own, &mut [0; 64]).unwrap_err());
+    mixed(others, ours, double.launch(stream, [0, 1, 1], &parameters).unwrap_err());
+    let text = &kernel.parsed.source.text;
+    let module = Module::from_ptx(cuda.context(), "add.ptx", text).unwrap();
+    mixed(others, ours, module.function("double").unwrap().start(stream, [1, 128], &[0]).unwrap_err());
+    let graph = Graph::capture(&own, || double.launch(&own, [1, 1, 1], &parameters)).unwrap();
+    mixed(others, ours, graph.launch(stream).unwrap_err());
+    assert!(cuda.context().check_same("`q`", buffer.slice().context()).is_err());
 }
 
 fn wrong_memory_is_refused(cuda: &Cuda, add: &Kernel) {
@@ -412,6 +614,13 @@ fn buffers_keep_bytes(cuda: &Cuda) {
     }
 }
 
+fn a_full_gpu_says_what_was_asked_for(cuda: &Cuda, add: &Kernel) {
+    let error = DeviceBuffer::new(cuda.context(), 1 << 50).expect_err("no GPU has a petabyte");
+    assert!(matches!(error, Error::OutOfMemory { bytes: Some(0x4_0000_0000_0000), .. }), "{error}");
+    assert!(error.to_string().contains("cuMemAlloc_v2 of 1125899906842624 bytes"), "{error}");
+    run(cuda, add).expect("a refused allocation must not end the context");
+}
+
 fn clusters_of_every_size(cuda: &Cuda, ranks: &[Kernel]) {
     for kernel in ranks {
         run(cuda, kernel).expect("every block must find its rank in the cluster");
@@ -434,20 +643,38 @@ fn older_gpus_say_what_they_lack(cuda: &Cuda, rank: &Kernel, tile: &Kernel) {
     }
 }
 
-/// A trap ends the context: the error says so, later calls repeat it, and after the drop a fresh context works.
-fn lost_context(cuda: Cuda, trap: &Kernel, add: &Kernel) {
-    let error = run(&cuda, trap).expect_err("a trap must be reported");
+const LOSES_ITS_CONTEXT: &str = "CUDA_TEST_LOSES_ITS_CONTEXT";
+
+fn lost_context() {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "a_process_that_loses_its_context", "--nocapture"]).env(LOSES_ITS_CONTEXT, "1");
+    let output = child.output().unwrap();
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(output.status.success() && said.contains("nothing runs any more"), "{said}");
+    println!("{said}");
+}
+
+/// Not a test of its own: what the process above does. A trap ends the context: the error says so, later calls repeat
+/// it, and opening it again does not help, as the error says.
+#[test]
+fn a_process_that_loses_its_context() {
+    if std::env::var_os(LOSES_ITS_CONTEXT).is_none() {
+        return;
+    }
+    Context::here().expect("as calls without a stream do");
+    let (cuda, add) = (Cuda::open(0).unwrap(), add());
+    let error = run(&cuda, &trap()).expect_err("a trap must be reported");
     println!("trap: {error}");
     assert!(matches!(error, Error::ContextLost { .. }), "expected a lost context, found: {error}");
     let text = error.to_string();
     assert!(text.contains("context is lost: launch of `stop`, grid [1, 1, 1], block [32, 1, 1]"), "{text}");
-    let again = run(&cuda, add).expect_err("nothing can run in a lost context");
+    assert!(text.ends_with("start the program again"), "{text}");
+    let again = run(&cuda, &add).expect_err("nothing can run in a lost context");
     println!("next run in the same context: {again}");
     assert!(matches!(again, Error::ContextLost { .. }), "expected a lost context, found: {again}");
+    assert!(cuda.is_lost());
     drop(cuda);
-    match Cuda::open(0).and_then(|fresh| run(&fresh, add)) {
-        Ok(_) => println!("fresh context after the trap: works"),
-        Err(error @ Error::ContextLost { .. }) => println!("fresh context after the trap: {error}"),
-        Err(error) => panic!("a fresh context must work or say that it is lost: {error}"),
-    }
+    let error = Cuda::open(0).and_then(|fresh| run(&fresh, &add)).expect_err("it is the same context");
+    assert!(matches!(error, Error::ContextLost { .. }), "expected a lost context, found: {error}");
+    println!("opened again: {error}; nothing runs any more");
 }

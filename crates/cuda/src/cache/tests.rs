@@ -137,6 +137,93 @@ fn threads_that_want_the_same_compile_it_once() {
     assert_eq!(leftovers(folder.path()), 0);
 }
 
+#[test]
+fn code_that_the_driver_refuses_is_replaced_in_the_process_and_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    get(&Cache::at(folder.path()), "a", 1);
+    let cache = Cache::at(folder.path());
+    let compile = |number| move || Ok::<_, Error>(code(number));
+    let refused = cache.get_or_compile(&key("a"), compile(2)).unwrap();
+    assert_eq!(*refused, code(1));
+    assert_eq!(*cache.replace(&key("a"), &refused, compile(3)).unwrap(), code(3));
+    assert_eq!(*cache.replace(&key("a"), &refused, compile(4)).unwrap(), code(3), "replaced already");
+    assert_eq!(cache.counts(), Counts { from_disk: 1, refused: 2, compiled: 1, ..Counts::default() });
+    assert_eq!(get(&cache, "a", 5), code(3));
+    assert_eq!(get(&Cache::at(folder.path()), "a", 6), code(3));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_folder_that_others_can_write_to_is_not_used() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    get(&Cache::at(folder.path()), "a", 1);
+    for mode in [0o770, 0o702, 0o1777] {
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let cache = Cache::at(folder.path());
+        assert_eq!(get(&cache, "a", 2), code(2), "what lies there is not believed");
+        assert_eq!(cache.counts(), Counts { compiled: 1, unreadable: 1, unwritable: 1, ..Counts::default() });
+        let note = cache.note().unwrap();
+        assert!(note.contains(&format!("(mode {mode:o}): `chmod go-w` it")), "{note}");
+    }
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let cache = Cache::at(folder.path());
+    assert_eq!((get(&cache, "a", 3), cache.note()), (code(1), None), "what others can only read is used");
+}
+
+#[test]
+fn what_crashed_writers_left_and_the_oldest_entries_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let now = std::time::SystemTime::now();
+    let file = |name: &str, minutes: u64| {
+        let file = File::create(folder.path().join(name)).unwrap();
+        file.set_len(100).unwrap();
+        file.set_modified(now - std::time::Duration::from_secs(60 * minutes)).unwrap();
+    };
+    for (name, minutes) in [("1.tmp", 61), ("2.tmp", 5), ("a.cubin", 3), ("b.cubin", 9), ("c.cubin", 1), ("other", 99)]
+    {
+        file(name, minutes);
+    }
+    let names = || {
+        let entries =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = entries.collect();
+        names.sort();
+        names.join(" ")
+    };
+    disk::tidy(folder.path(), 300);
+    assert_eq!(names(), "2.tmp a.cubin b.cubin c.cubin other");
+    disk::tidy(folder.path(), 299);
+    assert_eq!(names(), "2.tmp a.cubin c.cubin other", "the oldest goes, though only a byte is too much");
+    disk::tidy(folder.path(), 0);
+    assert_eq!(names(), "2.tmp other");
+}
+
+/// Not a test of its own: what a process does that must not write more than a few hundred bytes.
+#[test]
+fn a_process_with_a_full_disk() {
+    let Some(folder) = std::env::var_os("CACHE_TEST_FULL_DISK") else { return };
+    let cache = Cache::at(&folder);
+    assert_eq!(get(&cache, "a", 1), code(1));
+    assert_eq!(get(&cache, "a", 2), code(1), "the process still has it");
+    assert_eq!(cache.counts(), Counts { compiled: 1, unwritable: 1, in_process: 1, ..Counts::default() });
+    fs::write(Path::new(&folder).join("done"), "").unwrap();
+}
+
+#[test]
+#[cfg(unix)]
+fn a_full_disk_costs_a_compilation_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    // The shell limits the length of files, and has the write fail rather than the process end.
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" --exact cache::tests::a_process_with_a_full_disk";
+    let mut command = Command::new("sh");
+    command.args(["-c", limited]).arg(std::env::current_exe().unwrap()).env("CACHE_TEST_FULL_DISK", folder.path());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["done"], "no half of a file");
+}
+
 /// Not a test of its own: what each process of the next test does.
 #[test]
 fn one_process_of_many() {
