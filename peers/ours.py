@@ -28,10 +28,11 @@ class LoadedKernel:
         self.kernel, self.driver = kernel, driver
         module = driver.load(kernel.ptx)
         self.functions = [driver.function(module, launch.entry, launch.shared) for launch in kernel.launches]
-        self.resources = driver.resources(self.functions[0])
+        each = [driver.resources(function) for function in self.functions]
+        self.resources = {what: max(used[what] for used in each) for what in each[0]}
 
     def memory(self):
-        """What one run writes: the results, poisoned, and the scratch buffers."""
+        """What one run writes: the results and the scratch buffers, poisoned where nobody promises zeros."""
         kernel, memory = self.kernel, {}
         for role, shape in kernel.problem.shapes(kernel.layout).items():
             if role in kernel.roles and role in ("o", "lse"):
@@ -39,6 +40,8 @@ class LoadedKernel:
                 memory[kernel.roles[role]] = torch.full(shape, float("nan"), dtype=dtype, device="cuda")
         for name, buffer in kernel.scratch().items():
             memory[name] = torch.zeros(buffer.shape, dtype=DTYPES[buffer.type], device="cuda")
+            if buffer.init == "poison" and memory[name].is_floating_point():
+                memory[name].fill_(float("nan"))
         return memory
 
     def bind(self, inputs, memory):

@@ -66,4 +66,13 @@ def main():
     ]
 
 
-GRIDS = {"small": small, "main": main}
+def decode():
+    """One query against ever more keys: bound by the memory that they are read from, if the GPU is busy at all."""
+    return [
+        Problem(1, heads, kv_heads, 1, keys, 128)
+        for heads, kv_heads in ((8, 8), (32, 8), (32, 32))
+        for keys in (1024, 4096, 8192, 16384, 65536)
+    ]
+
+
+GRIDS = {"small": small, "main": main, "decode": decode}

@@ -68,6 +68,19 @@ mask = "causal-bottom-right"
 lengths = { q = "sq", k = "sk", batch = "b", heads = "h", kv_heads = "hk", dim = "d" }
 """
 MODULE = ".version 8.0\n.target sm_90a\n.visible .entry attention_forward(.param .u64 q)\n{ ret; }\n"
+# Two launches: what the first leaves in scratch memory, the second makes a result of.
+PARTS = '[buffer.parts]\ntype = "f32"\nshape = ["b", "sq", "h", "splits", "d"]\ninit = "poison"\n'
+SPLIT = (
+    RECIPE.replace("d = 64\n", "d = 64\nsplits = 3\n")
+    .replace("[[launch]]\n", PARTS + '[[launch]]\nentry = "attention_forward"\n')
+    .replace('grid = ["ceil_div(sq,32)"', 'grid = ["ceil_div(sq,32)*splits"')
+    .replace('{ buffer = "o" }, { buffer = "lse" }', '{ buffer = "parts" }, { u32 = "splits" }')
+    .replace(
+        "[attention]",
+        '[[launch]]\nentry = "attention_combine"\ngrid = ["sq", "h", "b"]\nblock = [32, 1, 1]\n'
+        'args = [{ buffer = "o" }, { buffer = "lse" }, { buffer = "parts" }, { u32 = "splits" }]\n[attention]',
+    )
+)
 STANDARD = Problem(batch=2, heads=8, kv_heads=8, queries=512, keys=512, dim=64, mask="causal", dtype="f16")
 
 
@@ -102,6 +115,20 @@ class Recipes(unittest.TestCase):
         [launch] = kernel().launches
         self.assertEqual((launch.entry, launch.grid, launch.block), ("attention_forward", (16, 8, 2), (128, 1, 1)))
         self.assertEqual((launch.cluster, launch.shared, launch.repeat, launch.overlap), ((2, 1, 1), 46080, 1, False))
+
+    def test_launches_follow_each_other(self):
+        split = kernel(SPLIT)
+        self.assertEqual([launch.entry for launch in split.launches], ["attention_forward", "attention_combine"])
+        self.assertEqual([launch.grid for launch in split.launches], [(48, 8, 2), (512, 8, 2)])
+        self.assertEqual([launch.shared for launch in split.launches], [46080, 0])
+        self.assertEqual(split.problem, STANDARD)
+        self.assertEqual(list(split.scratch()), ["counters", "parts"])
+        self.assertEqual((split.buffers["parts"].shape, split.buffers["parts"].init), ((2, 512, 8, 3, 64), "poison"))
+
+    def test_a_launch_of_several_entries_names_its_own(self):
+        text, module = SPLIT.replace('entry = "attention_combine"\n', ""), MODULE + MODULE.replace("_forward", "_combine")
+        with self.assertRaisesRegex(recipe.RecipeError, "names no entry and the module has 2"):
+            recipe.parse(recipe.header(printed(text)), module, "ours")
 
     def test_says_which_problem(self):
         self.assertEqual(kernel().problem, STANDARD)
@@ -187,6 +214,13 @@ class Arguments(unittest.TestCase):
         self.assertEqual(read(2, ctypes.c_uint32), 64)
         self.assertEqual([read(index, ctypes.c_uint64) for index in (4, 5, 6, 7, 8)], [0x3000, 0x4000, 0x5000, 0x6000, 0])
         self.assertAlmostEqual(read(9, ctypes.c_float), 0.18033688, places=7)
+
+    def test_both_launches_get_the_same_scratch_memory(self):
+        split = kernel(SPLIT)
+        addresses = {**self.ADDRESSES, "parts": 0x7000}
+        packed = [arguments.pack(launch, split, addresses, lambda *_: tensor_map.aligned_object()) for launch in split.launches]
+        values = [[getattr(value, "value", None) for value in one.values] for one in packed]
+        self.assertEqual((values[0][5:7], values[1]), ([0x7000, 3], [0x4000, 0x5000, 0x7000, 3]))
 
     def test_a_map_is_encoded_for_its_buffer(self):
         packed, [(described, address)] = self.pack()

@@ -217,6 +217,15 @@ fn what_is_wrong_with_the_kernel_itself_is_said_first() {
 }
 
 /// A barrier that one launch needs and the other does not is needed.
+/// Its second launch reads what all blocks of the first wrote: a kernel of which one block ran is not blamed for the others.
+#[test]
+fn launches_that_follow_each_other_are_run_as_a_whole() {
+    let problem = ["--problem", "B1 H1 Sq17 Sk161 D64 causal", "--config", "5", "--splits", "3"];
+    let (code, document) = mutate(&problem);
+    assert_eq!((code, &document["kernels"][0]["findings"]), (0, &Value::Array(vec![])));
+    assert!(mutants(&document).iter().filter(|mutant| text(mutant, "verdict") == "caught").count() >= 12, "{document}");
+}
+
 #[test]
 fn recipes_of_one_module_are_its_witnesses() {
     let body = BARRIERS.split_once(".version").expect("a module").1;

@@ -6,6 +6,7 @@ use ::attention::kernels::parts::Lengths;
 use ::attention::kernels::parts::masks;
 use ::attention::kernels::parts::scores::{self, Head};
 use ::attention::oracle::{Inputs, Oracle, Outputs};
+use ::attention::planner;
 use ::attention::problem::{DType, Layout, Problem, Shape};
 use ::attention::scoring::ScoreKind;
 use cuda::{Context, DeviceBuffer, Graph, Stream};
@@ -154,6 +155,18 @@ fn the_emulator_answers_as_the_oracle_does() {
     }
 }
 
+/// One or a few queries against so many keys that an H200 would split them over blocks.
+const SPLIT: [&str; 3] =
+    ["B1 H2/1 Sq1 Sk1100 D64", "bf16 B1 H2 Sq5 Sk1030 D128 causal sinks bshd", "B2 H1 Sq3 Sk2000 D64/40 softcap2"];
+
+#[test]
+fn the_emulator_splits_keys_as_a_gpu_does() {
+    for problem in SPLIT {
+        assert!(planner::plan(&problem.parse().unwrap(), &planner::Gpu::H200).unwrap().splits > 1, "{problem}");
+        check(problem, |options| options.emulator()).unwrap_or_else(|error| panic!("{problem}: {error}"));
+    }
+}
+
 /// A query sees itself, and keys before it that are as far away as a multiple of `step`.
 struct Stride {
     step: u32,
@@ -259,7 +272,9 @@ fn gpu() {
         Err(error) => return no_gpu(error),
     };
     println!("GPU: {}", context.device());
-    for problem in PROBLEMS.into_iter().chain(["B1 H64 S640 D128 causal", "bf16 B1 H4 S2000 D256 window100/5"]) {
+    for problem in
+        PROBLEMS.into_iter().chain(SPLIT).chain(["B1 H64 S640 D128 causal", "bf16 B1 H4 S2000 D256 window100/5"])
+    {
         check(problem, |options| options).unwrap_or_else(|error| panic!("{problem}: {error}"));
     }
     for problem in CUSTOM {

@@ -3,6 +3,7 @@
 use anyhow::Context;
 use attention::Problem;
 use attention::configs::{BASELINE, CONFIGS, Config, Math};
+use attention::kernels::MAX_SPLITS;
 use attention::planner::{self, Gpu};
 use clap::Args;
 use launch::argument::Flags;
@@ -34,6 +35,11 @@ pub struct BuiltIn {
     #[arg(long)]
     pub debug: bool,
 
+    /// With `--config`: into how many blocks the keys of one block of queries are split, 1 to 32 (1 unless given). For few
+    /// queries and many keys; a second kernel, `attention_combine`, joins what they find
+    #[arg(long, value_name = "N", requires = "config", value_parser = splits)]
+    pub splits: Option<u32>,
+
     /// The GPU that the planner chooses for: its number of processors and its shared memory decide. The text itself says
     /// `.target sm_80` in any case, which every later GPU runs
     #[arg(long, default_value = "sm_80", value_parser = gpu)]
@@ -48,6 +54,11 @@ fn gpu(arch: &str) -> Result<Gpu, String> {
 pub fn math(name: &str) -> Result<Math, String> {
     let known = || Math::BY_NAME.map(|(name, _)| name).join(", ");
     Math::by_name(name).ok_or_else(|| format!("expected one of {}", known()))
+}
+
+pub fn splits(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|splits| (1..=MAX_SPLITS).contains(splits));
+    number.ok_or_else(|| format!("expected 1 to {MAX_SPLITS}"))
 }
 
 impl BuiltIn {
@@ -71,7 +82,7 @@ impl BuiltIn {
         let known = || CONFIGS.iter().map(|config| config.id.to_string()).collect::<Vec<_>>().join(", ");
         let config = Config::by_id(id);
         let config = config.with_context(|| format!("there is no config {id}: expected one of {}", known()))?;
-        Ok(config.with_math(self.math)?)
+        Ok(Config { splits: self.splits.unwrap_or(config.splits), ..config.with_math(self.math)? })
     }
 
     /// A kernel in a file has its assertions, or has none.
@@ -84,11 +95,14 @@ impl BuiltIn {
     /// The flags that name this kernel again; none if no problem was given.
     pub fn words(&self) -> Option<String> {
         let problem = self.problem.as_ref()?;
-        let config = self.config.or_else(|| self.config_for(problem).ok().map(|config| config.id));
+        let planned = self.config_for(problem).ok();
+        let config = self.config.or(planned.map(|config| config.id));
         let config = config.map_or(String::new(), |id| format!(" --config {id}"));
         let math = if self.math == Math::Scalar { " --math scalar" } else { "" };
+        let splits = self.splits.or(planned.map(|config| config.splits)).filter(|splits| *splits > 1);
+        let splits = splits.map_or(String::new(), |splits| format!(" --splits {splits}"));
         let debug = if self.debug { " --debug" } else { "" };
-        Some(format!("--problem {}{config}{math}{debug}", quoted(&problem.to_string())))
+        Some(format!("--problem {}{config}{math}{splits}{debug}", quoted(&problem.to_string())))
     }
 }
 
@@ -209,7 +223,14 @@ mod tests {
     fn the_command_that_repeats_a_run_has_its_flags() {
         let flags = |args: &[&str]| Input {
             file: Some("a b.ptx".into()),
-            built_in: BuiltIn { problem: None, config: None, math: Math::Tensor, debug: false, arch: Gpu::A100 },
+            built_in: BuiltIn {
+                problem: None,
+                config: None,
+                math: Math::Tensor,
+                debug: false,
+                splits: None,
+                arch: Gpu::A100,
+            },
             flags: RecipeFlags {
                 args: args.iter().map(ToString::to_string).collect(),
                 grid: Some("8,2,1".into()),
@@ -230,7 +251,7 @@ mod tests {
     fn the_command_that_repeats_a_planned_kernel_names_its_configuration() {
         let named = |config, math, debug, arch| {
             let problem = "B1 H32 S1024 D64".parse().ok();
-            BuiltIn { problem, config, math, debug, arch }.words()
+            BuiltIn { problem, config, math, debug, splits: None, arch }.words()
         };
         let words = |config, arch| named(config, Math::Tensor, false, arch);
         assert_eq!(words(None, Gpu::A100).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 8");
@@ -241,5 +262,11 @@ mod tests {
         assert_eq!(scalar(Some(5)), "--problem 'f16 B1 H32 S1024 D64 full' --config 5 --math scalar");
         let debug = named(Some(5), Math::Tensor, true, Gpu::H200).unwrap();
         assert_eq!(debug, "--problem 'f16 B1 H32 S1024 D64 full' --config 5 --debug");
+        let problem = "B1 H8 Sq1 Sk8192 D128".parse().ok();
+        let split =
+            BuiltIn { problem, config: Some(5), math: Math::Tensor, debug: false, splits: Some(16), arch: Gpu::H200 };
+        assert_eq!(split.words().unwrap(), "--problem 'f16 B1 H8 Sq1 Sk8192 D128 full' --config 5 --splits 16");
+        let planned = BuiltIn { config: None, splits: None, ..split };
+        assert_eq!(planned.words().unwrap(), "--problem 'f16 B1 H8 Sq1 Sk8192 D128 full' --config 7 --splits 32");
     }
 }

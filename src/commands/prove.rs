@@ -1,7 +1,7 @@
 //! `prove`: from a kernel to a pack of evidence.
 
 use super::Exit;
-use super::input::{BuiltIn, math, quoted};
+use super::input::{BuiltIn, math, quoted, splits};
 use super::output::{Format, findings_json, print_findings, print_json};
 use attention::Problem;
 use attention::configs::Math;
@@ -35,6 +35,10 @@ pub struct Arguments {
     /// What multiplies: `tensor`, or `scalar`, the baseline of configs 1 to 5; with it, config 1 unless given
     #[arg(long, default_value = "tensor", value_parser = math, requires = "problems")]
     math: Math,
+
+    /// Into how many blocks it splits the keys of one block of queries, 1 to 32
+    #[arg(long, value_name = "N", requires = "config", value_parser = splits)]
+    splits: Option<u32>,
 
     /// The folder of the pack; a pack that is there is replaced
     #[arg(long, default_value = "evidence")]
@@ -119,17 +123,19 @@ fn request(arguments: &Arguments) -> anyhow::Result<Request> {
 }
 
 fn built_in(arguments: &Arguments) -> anyhow::Result<Request> {
-    let Arguments { config, math, .. } = *arguments;
-    let one =
-        |problem: &Problem| BuiltIn { problem: Some(problem.clone()), config, math, debug: false, arch: Gpu::A100 };
+    let Arguments { config, math, splits, .. } = *arguments;
+    let (debug, arch) = (false, Gpu::A100);
+    let one = |problem: &Problem| BuiltIn { problem: Some(problem.clone()), config, math, debug, splits, arch };
     let cases = arguments
         .problems
         .iter()
         .map(|problem| Ok(Case::new(one(problem).kernel()?)?))
         .collect::<anyhow::Result<_>>()?;
     let problems = arguments.problems.iter().map(|problem| format!(" --problem {}", quoted(&problem.to_string())));
+    let config = config.map(|id| format!(" --config {id}"));
     let scalar = (math == Math::Scalar).then_some(" --math scalar".into());
-    let flags: String = problems.chain(config.map(|id| format!(" --config {id}"))).chain(scalar).collect();
+    let splits = splits.map(|splits| format!(" --splits {splits}"));
+    let flags: String = problems.chain(config).chain(scalar).chain(splits).collect();
     Ok(Request { command: format!("veriflash prove{flags}"), ..Request::new(cases, &arguments.out) })
 }
 

@@ -39,7 +39,12 @@ impl Call {
             Some(Sequences { count, longest }) => (longest, count),
             None => (self.problem.queries(), self.problem.batch()),
         };
-        [queries.div_ceil(config.rows), self.problem.heads(), entries]
+        [queries.div_ceil(config.rows) * config.splits, self.problem.heads(), entries]
+    }
+
+    /// Of the kernel that joins the parts of split keys. Packed sequences are not split.
+    pub fn joining_grid(&self) -> [u32; 3] {
+        [self.problem.queries(), self.problem.heads(), self.problem.batch()]
     }
 }
 

@@ -2,12 +2,14 @@
 
 use super::arguments::{self, Placed};
 use super::call::Call;
-use super::parameters::Block;
+use super::parameters::{Block, Parts};
 use super::tensor::{DeviceTensor, DeviceTensorMut, View};
 use super::{Error, Options, Tensor, kernels};
+use attention::configs::Config;
 use attention::planner::{Gpu, OLDEST};
 use attention::problem::{DType, Layout};
 use cuda::{Context, Device, DeviceBuffer, DeviceSliceMut, Stream};
+use std::sync::Arc;
 
 /// O and the log-sum-exp on a GPU.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub struct DeviceOutput {
     dtype: DType,
     shape: [u32; 4],
     layout: Layout,
+    /// What was in between: the kernels may still be at it.
+    _parts: Option<DeviceBuffer>,
 }
 
 impl DeviceOutput {
@@ -32,9 +36,11 @@ impl Tensor for DeviceTensor<'_> {
     type Output = DeviceOutput;
 
     fn attention(q: &Self, k: &Self, v: &Self, options: &Options) -> Result<DeviceOutput, Error> {
-        let problem = Call::new(&q.view, &k.view, &v.view, options)?.problem;
-        let stream = StreamOf::new(options)?;
+        let call = Call::new(&q.view, &k.view, &v.view, options)?;
+        let (problem, stream) = (&call.problem, StreamOf::new(options)?);
         let (shape, layout, context) = (problem.o_shape(), problem.layout(), stream.get().context());
+        context.device().at_least(OLDEST)?;
+        let split = Split::new(&call, options, context)?;
         let elements = shape.elements();
         let mut output = DeviceOutput {
             o: DeviceBuffer::new(context, elements * 2)?,
@@ -42,16 +48,44 @@ impl Tensor for DeviceTensor<'_> {
             dtype: problem.dtype(),
             shape: [shape.batch, shape.heads, shape.rows, shape.columns],
             layout,
+            _parts: None,
         };
         let mut o = DeviceTensorMut::new(output.o.slice_mut(), output.dtype, output.shape, layout);
-        attention_into(q, k, v, &mut o, &mut output.lse.slice_mut(), &options.clone().stream(stream.get()))?;
-        Ok(output)
+        let lse = &mut output.lse.slice_mut();
+        into(q, k, v, &mut o, lse, &options.clone().stream(stream.get()), split.as_ref())?;
+        Ok(DeviceOutput { _parts: split.map(|split| split.memory), ..output })
+    }
+}
+
+/// Keys that are split over several blocks, and memory for what each of them finds.
+struct Split {
+    config: Config,
+    memory: DeviceBuffer,
+    parts: Parts,
+}
+
+impl Split {
+    /// None where that would not help.
+    fn new(call: &Call, options: &Options, context: &Arc<Context>) -> Result<Option<Split>, Error> {
+        let config = options.split_config_for(call, &gpu(context.device()))?;
+        if config.splits == 1 {
+            return Ok(None);
+        }
+        let (shape, splits) = (call.problem.o_shape(), config.splits);
+        // In f32: an output, and maximum and sum, of each row and share.
+        let outputs = shape.elements() * splits as usize * 4;
+        let statistics = outputs / shape.columns as usize * 2;
+        let memory = DeviceBuffer::new(context, outputs + statistics)?;
+        let address = memory.slice().address();
+        let parts = Parts { outputs: address, statistics: address + outputs as u64, splits };
+        Ok(Some(Split { config, memory, parts }))
     }
 }
 
 /// The same as [`attention`](super::attention), into memory of the caller's: O of the shape of Q with the columns of V, and
 /// the log-sum-exp as (batch, heads, queries) in f32, or (heads, queries) of packed sequences. Returns when the launch is in the stream; allocates nothing once the
-/// kernel is loaded, so it may be recorded in a [`cuda::Graph`].
+/// kernel is loaded, so it may be recorded in a [`cuda::Graph`]. That leaves no memory for parts: few queries and many keys, which
+/// [`attention`](super::attention) splits over several blocks, are slower here.
 ///
 /// ```no_run
 /// use veriflash::attention::problem::{DType, Layout};
@@ -80,6 +114,18 @@ pub fn attention_into(
     lse: &mut DeviceSliceMut,
     options: &Options,
 ) -> Result<(), Error> {
+    into(q, k, v, o, lse, options, None)
+}
+
+fn into(
+    q: &DeviceTensor,
+    k: &DeviceTensor,
+    v: &DeviceTensor,
+    o: &mut DeviceTensorMut,
+    lse: &mut DeviceSliceMut,
+    options: &Options,
+    split: Option<&Split>,
+) -> Result<(), Error> {
     if options.emulator {
         return Err(Error::EmulatorOnDevice);
     }
@@ -93,11 +139,20 @@ pub fn attention_into(
     let (o, lse) = (output(o), log_sum_exp(lse, &problem.dtype()));
     arguments::placement(problem, inputs, &o, &lse, &extras, context.ordinal())?;
     context.device().at_least(OLDEST)?;
-    let config = options.config_for(problem, &gpu(context.device()))?;
+    let config = match split {
+        Some(split) => split.config,
+        None => options.config_for(problem, &gpu(context.device()))?,
+    };
     attention::kernels::check(problem, &config)?;
     let kernel = kernels::loaded(context, &call, options, &config)?;
-    let block = Block::new(&call, options, inputs, &o, &lse, &extras);
-    Ok(kernel.launch(stream, call.grid(&config), block.bytes())?)
+    let (Some(split), Some(combine)) = (split, &kernel.combine) else {
+        let block = Block::new(&call, options, inputs, &o, &lse, &extras);
+        return Ok(kernel.forward.launch(stream, call.grid(&config), block.bytes())?);
+    };
+    let block = Block::of_parts(&call, options, inputs, split.parts, &extras);
+    kernel.forward.launch(stream, call.grid(&config), block.bytes())?;
+    let block = Block::joining(&call, &o, &lse, split.parts, &extras);
+    Ok(combine.launch(stream, call.joining_grid(), block.bytes())?)
 }
 
 /// The caller's stream, or the default one of the thread's context.

@@ -79,7 +79,7 @@ fn on_emulator<N: Number>(
     options: &Options,
 ) -> Result<Bits, Error> {
     let said = |error: &dyn std::fmt::Display| Error::Emulator(error.to_string());
-    let config = options.config_for(&call.problem, &Gpu::H200)?;
+    let config = options.split_config_for(call, &Gpu::H200)?;
     let problem = with_places(call, inputs, options)?;
     let kernel = options.with_parts(&problem, |mask, score| kernel_with(&problem, &config, mask, score))?;
     let mut loaded = Emulator.load(&kernel).map_err(|error| said(&error))?;

@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::{Error, Options};
 use attention::configs::Config;
-use attention::kernels::Parts;
+use attention::kernels::{Parts, combine_threads};
 use attention::problem::DType;
 use attention::scoring::ScoreKind;
 use attention::visibility::MaskKind;
@@ -47,7 +47,8 @@ impl Key {
         let problem = &call.problem;
         Key {
             context,
-            config: *config,
+            // How many splits there are is a parameter.
+            config: Config { splits: config.splits.min(2), ..*config },
             columns: [problem.head_dim(), problem.value_dim()],
             dtype: problem.dtype(),
             mask: match options.custom_mask {
@@ -127,11 +128,17 @@ impl<P> Default for Loaded<P> {
     }
 }
 
-static LOADED: LazyLock<Loaded<Prepared>> = LazyLock::new(Loaded::default);
+/// A kernel, and the one behind it that joins the parts of split keys.
+pub struct Kernel {
+    pub forward: Prepared,
+    pub combine: Option<Prepared>,
+}
+
+static LOADED: LazyLock<Loaded<Kernel>> = LazyLock::new(Loaded::default);
 /// Context, shared memory and SHA-256 of the text.
 type Text = (u64, u32, String);
 /// They stay loaded: a graph may hold a launch of them.
-static BY_TEXT: LazyLock<Mutex<HashMap<Text, Arc<Prepared>>>> = LazyLock::new(Mutex::default);
+static BY_TEXT: LazyLock<Mutex<HashMap<Text, Arc<Kernel>>>> = LazyLock::new(Mutex::default);
 static CACHE: LazyLock<Cache> = LazyLock::new(Cache::from_environment);
 
 /// What happened so far in the cache of compiled kernels that calls of this process share.
@@ -140,10 +147,10 @@ pub fn cache_counts() -> Counts {
 }
 
 /// The kernel, loaded in the context. Only the first call for a kind of problem builds and compiles.
-pub fn loaded(context: &Arc<Context>, call: &Call, options: &Options, config: &Config) -> Result<Arc<Prepared>, Error> {
+pub fn loaded(context: &Arc<Context>, call: &Call, options: &Options, config: &Config) -> Result<Arc<Kernel>, Error> {
     let key = Key::new(context.id(), call, options, config);
     match LOADED.get(&key) {
-        Some(prepared) => Ok(prepared),
+        Some(kernel) => Ok(kernel),
         None => Ok(LOADED.keep(key, load(context, call, options, config)?)),
     }
 }
@@ -153,7 +160,7 @@ pub fn forget(id: u64) {
     LOADED.forget(id);
 }
 
-fn load(context: &Arc<Context>, call: &Call, options: &Options, config: &Config) -> Result<Arc<Prepared>, Error> {
+fn load(context: &Arc<Context>, call: &Call, options: &Options, config: &Config) -> Result<Arc<Kernel>, Error> {
     let problem = &call.problem;
     let (sinks, documents, packed) = (problem.sinks(), problem.documents(), call.sequences.is_some());
     let built = options.with_parts(problem, |mask, score| {
@@ -163,11 +170,15 @@ fn load(context: &Arc<Context>, call: &Call, options: &Options, config: &Config)
     let text = ptx::print(&built.module);
     let by_text = || BY_TEXT.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (context.id(), built.shared_bytes, launch::hash::hex(text.as_bytes()));
-    if let Some(prepared) = by_text().get(&key) {
-        return Ok(prepared.clone());
+    if let Some(kernel) = by_text().get(&key) {
+        return Ok(kernel.clone());
     }
     let name = format!("attention_config{}.ptx", config.id);
-    let module = Module::from_ptx_cached(context, &CACHE, &name, &text)?;
-    let prepared = Prepared::new(module, &built.module.functions[0], [built.threads, 1, 1], built.shared_bytes)?;
-    Ok(by_text().entry(key).or_insert(Arc::new(prepared)).clone())
+    let module = Arc::new(Module::from_ptx_cached(context, &CACHE, &name, &text)?);
+    let prepare = |index: usize, threads: u32, shared_bytes: u32| {
+        Prepared::new(module.clone(), &built.module.functions[index], [threads, 1, 1], shared_bytes)
+    };
+    let combine = (config.splits > 1).then(|| prepare(1, combine_threads(problem.value_dim()), 0));
+    let kernel = Kernel { forward: prepare(0, built.threads, built.shared_bytes)?, combine: combine.transpose()? };
+    Ok(by_text().entry(key).or_insert(Arc::new(kernel)).clone())
 }

@@ -1,5 +1,6 @@
 //! How attention is computed, beyond Q, K and V.
 
+use super::call::Call;
 use super::extras::{Array, Extra, Extras, Words};
 use super::{Custom, Error};
 use attention::configs::{BASELINE, Config, Math};
@@ -290,9 +291,18 @@ impl<'a> Options<'a> {
         let baseline = (self.math == Some(Math::Scalar)).then_some(BASELINE);
         let config = match self.config.or(baseline) {
             Some(id) => Config::by_id(id).ok_or(Error::Config { id })?,
-            None => planner::plan(problem, gpu)?,
+            None => planner::plan_unsplit(problem, gpu)?,
         };
         Ok(config.with_math(self.math.unwrap_or(config.math))?)
+    }
+
+    /// The same where there can be memory for the parts of split keys. Of packed sequences the host does not know how long they
+    /// are.
+    pub(super) fn split_config_for(&self, call: &Call, gpu: &Gpu) -> Result<Config, Error> {
+        match (self.config, self.math, call.sequences) {
+            (None, None, None) => Ok(planner::plan(&call.problem, gpu)?),
+            _ => self.config_for(&call.problem, gpu),
+        }
     }
 
     /// The same with its arrays elsewhere.

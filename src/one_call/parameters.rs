@@ -14,38 +14,99 @@ pub struct Block {
     end: usize,
 }
 
+/// Where the parts of split keys lie.
+#[derive(Clone, Copy)]
+pub struct Parts {
+    pub outputs: u64,
+    pub statistics: u64,
+    pub splits: u32,
+}
+
 impl Block {
     /// What `attention_forward` is passed, in its order.
     pub fn new(
         call: &Call,
         options: &Options,
-        [q, k, v]: [&Placed; 3],
+        inputs: [&Placed; 3],
         o: &Placed,
         lse: &Placed,
         extras: &Extras<Memory>,
     ) -> Block {
         let mut block = Block { bytes: [0; MOST_BYTES], end: 0 };
-        let (problem, even) = (&call.problem, call.sequences.is_none());
-        let batch_stride = |stride: u64| even.then_some(stride);
-        for tensor in [q, k, v, o] {
-            let [batch, head, row, _] = tensor.view.strides;
-            block.push(tensor.address.to_le_bytes());
-            batch_stride(batch).into_iter().for_each(|stride| block.push(stride.to_le_bytes()));
-            block.push(head.to_le_bytes());
-            // Checked to fit, where there is a second row at all.
-            block.push(u32::try_from(row).unwrap_or(0).to_le_bytes());
-        }
-        let (heads, queries) = (u64::from(problem.heads()), u64::from(problem.queries()));
-        block.push(lse.address.to_le_bytes());
-        batch_stride(heads * queries).into_iter().for_each(|stride| block.push(stride.to_le_bytes()));
-        block.push(queries.to_le_bytes());
-        block.push(problem.queries().to_le_bytes());
-        block.push(problem.keys().to_le_bytes());
-        block.arrays(extras, |extra| matches!(extra, Extra::CuQ | Extra::CuK));
-        block.push((problem.heads() / problem.kv_heads()).to_le_bytes());
-        block.push(scale(call, options).to_le_bytes());
+        inputs.into_iter().for_each(|tensor| block.tensor(call, tensor));
+        block.result(call, o, lse);
+        block.lengths(call, extras);
+        block.scores(call, options);
         block.arrays(extras, |extra| !matches!(extra, Extra::CuQ | Extra::CuK));
         block
+    }
+
+    /// The same where keys are split: parts take the place of the result, and sinks are left to the kernel that joins them.
+    pub fn of_parts(
+        call: &Call,
+        options: &Options,
+        inputs: [&Placed; 3],
+        parts: Parts,
+        extras: &Extras<Memory>,
+    ) -> Block {
+        let mut block = Block { bytes: [0; MOST_BYTES], end: 0 };
+        inputs.into_iter().for_each(|tensor| block.tensor(call, tensor));
+        block.parts(parts);
+        block.lengths(call, extras);
+        block.scores(call, options);
+        block.arrays(extras, |extra| !matches!(extra, Extra::CuQ | Extra::CuK | Extra::Sinks));
+        block
+    }
+
+    /// What `attention_combine` is passed, in its order.
+    pub fn joining(call: &Call, o: &Placed, lse: &Placed, parts: Parts, extras: &Extras<Memory>) -> Block {
+        let mut block = Block { bytes: [0; MOST_BYTES], end: 0 };
+        block.result(call, o, lse);
+        block.parts(parts);
+        block.lengths(call, extras);
+        block.arrays(extras, |extra| extra == Extra::Sinks);
+        block
+    }
+
+    fn tensor(&mut self, call: &Call, tensor: &Placed) {
+        let [batch, head, row, _] = tensor.view.strides;
+        self.push(tensor.address.to_le_bytes());
+        self.batch_stride(call, batch);
+        self.push(head.to_le_bytes());
+        // Checked to fit, where there is a second row at all.
+        self.push(u32::try_from(row).unwrap_or(0).to_le_bytes());
+    }
+
+    fn result(&mut self, call: &Call, o: &Placed, lse: &Placed) {
+        self.tensor(call, o);
+        let (heads, queries) = (u64::from(call.problem.heads()), u64::from(call.problem.queries()));
+        self.push(lse.address.to_le_bytes());
+        self.batch_stride(call, heads * queries);
+        self.push(queries.to_le_bytes());
+    }
+
+    /// Packed sequences have none.
+    fn batch_stride(&mut self, call: &Call, stride: u64) {
+        if call.sequences.is_none() {
+            self.push(stride.to_le_bytes());
+        }
+    }
+
+    fn parts(&mut self, parts: Parts) {
+        self.push(parts.outputs.to_le_bytes());
+        self.push(parts.statistics.to_le_bytes());
+        self.push(parts.splits.to_le_bytes());
+    }
+
+    fn lengths(&mut self, call: &Call, extras: &Extras<Memory>) {
+        self.push(call.problem.queries().to_le_bytes());
+        self.push(call.problem.keys().to_le_bytes());
+        self.arrays(extras, |extra| matches!(extra, Extra::CuQ | Extra::CuK));
+    }
+
+    fn scores(&mut self, call: &Call, options: &Options) {
+        self.push((call.problem.heads() / call.problem.kv_heads()).to_le_bytes());
+        self.push(scale(call, options).to_le_bytes());
     }
 
     pub fn bytes(&self) -> &[u8] {

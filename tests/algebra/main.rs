@@ -60,7 +60,7 @@ fn ours(problem: &Problem) -> Vec<Case> {
 
 fn cases(problem: &Problem, configs: impl IntoIterator<Item = Config>) -> Vec<Case> {
     let case = |config: Config| Case {
-        name: format!("config {} {:?} {}", config.id, config.math, problem.dtype()),
+        name: format!("config {} {:?} {} in {}", config.id, config.math, problem.dtype(), config.splits),
         kernel: kernels::kernel(problem, &config).unwrap(),
         formula: Formula::of(problem, Buffers::LOWER),
     };
@@ -114,6 +114,24 @@ fn scalar_configs_compute_the_formula() {
     ];
     let scalar = || CONFIGS.into_iter().filter_map(Config::scalar);
     let cases: Vec<Case> = problems.iter().flat_map(|problem| cases(&problem.parse().unwrap(), scalar())).collect();
+    assert_eq!(compare(&cases), Vec::<String>::new());
+}
+
+/// Joined in another kernel, the parts are what one block finds: to the bit.
+#[test]
+fn shares_of_the_keys_compute_the_formula() {
+    let problems = [
+        "f16 B1 H2/1 Sq1 Sk449 D64 full",
+        "f16 B1 H2/1 Sq97 Sk161 D64 causal",
+        "bf16 B2 H1 Sq35 Sk300 D64 window150/3 bshd",
+        "f16 B1 H1 Sq70 Sk5 D64 causal",
+        "bf16 B1 H1 Sq3 Sk161 D40/72 full",
+        "f16 B1 H1 Sq17 Sk161 D256 causal",
+    ];
+    let each = |problem: &&str| {
+        [2, 3, 7].map(|splits| cases(&problem.parse().unwrap(), CONFIGS.map(|config| Config { splits, ..config })))
+    };
+    let cases: Vec<Case> = problems.iter().flat_map(each).flatten().collect();
     assert_eq!(compare(&cases), Vec::<String>::new());
 }
 

@@ -22,6 +22,8 @@ pub struct Config {
     pub math: Math,
     /// Whether the kernel asserts that its own steps are sound: slower, and a failed assertion ends the launch.
     pub debug: bool,
+    /// Blocks among which the keys of one block of queries are split. Above one, a second kernel joins what they find.
+    pub splits: u32,
 }
 
 /// What multiplies.
@@ -62,6 +64,7 @@ const TENSOR: Config = Config {
     merges_in_values: false,
     math: Math::Tensor,
     debug: false,
+    splits: 1,
 };
 
 #[rustfmt::skip] // One row per line.

@@ -10,12 +10,17 @@
 //! let short = "B1 H8 S512 D64 causal".parse()?;
 //! assert_eq!(plan(&long, &Gpu::H200)?.id, 8);
 //! assert_eq!(plan(&short, &Gpu::H200)?.id, 9);
+//! // One block for each of 8 heads would leave 124 of 132 processors idle: the keys of each are split among many.
+//! let decode = "B1 H8 Sq1 Sk8192 D128".parse()?;
+//! assert_eq!(plan(&decode, &Gpu::H200)?.splits, 32);
 //! # Ok::<(), attention::Error>(())
 //! ```
 
 use std::fmt;
 
 use crate::configs::Config;
+use crate::kernels::MAX_SPLITS;
+use crate::kernels::parts::block::Block;
 use crate::{Error, Problem};
 
 /// What the planner knows of a GPU.
@@ -82,10 +87,49 @@ const ROWS: [Row; 4] = [
 
 /// The configuration for a problem on a GPU.
 pub fn plan(problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
+    let config = plan_unsplit(problem, gpu)?;
+    Ok(Config { splits: splits(&config, problem, gpu), ..config })
+}
+
+/// The same for callers without memory for the parts of split keys.
+pub fn plan_unsplit(problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
     let refused = || Error::Unplanned { problem: problem.to_string(), gpu: gpu.to_string() };
     let suits = |row: &Row| Config::by_id(row.config).filter(|config| row.holds(config, problem, gpu));
     let planned = ROWS.iter().find_map(suits).filter(|_| gpu.capability >= OLDEST);
     planned.ok_or_else(refused)
+}
+
+/// Blocks of split keys that a processor is to hold, where its shared memory has room for them: while one waits for its keys,
+/// another multiplies.
+const SPLIT_BLOCKS: u64 = 2;
+
+/// Tiles of keys that a share has at least: it must be worth a block's start, and a part that is written and read again.
+const LEAST_TILES: u32 = 4;
+
+/// Among how many blocks the keys of each block of queries are split.
+///
+/// A model, not yet measured: keys are split where at least half of the processors would have no block at all. Then there are as
+/// many shares as fill every processor with [`SPLIT_BLOCKS`], but none of less than [`LEAST_TILES`] of the tiles that the
+/// block with the most keys sees.
+fn splits(config: &Config, problem: &Problem, gpu: &Gpu) -> u32 {
+    let (blocks, processors) = (blocks(config, problem), u64::from(gpu.processors));
+    if blocks > processors / 2 {
+        return 1;
+    }
+    let room = u64::from(gpu.shared_bytes / config.shared_bytes(problem.dims())).clamp(1, SPLIT_BLOCKS);
+    let filling = u32::try_from(processors * room / blocks).unwrap_or(MAX_SPLITS);
+    filling.min(most_tiles(config, problem) / LEAST_TILES).clamp(1, MAX_SPLITS)
+}
+
+/// Key tiles of the block that sees the most.
+fn most_tiles(config: &Config, problem: &Problem) -> u32 {
+    let mask = problem.mask().mask();
+    let tiles = |number: u32| {
+        let seen = Block::new(&*mask, problem.lengths().into(), number.into(), config.rows, config.keys).tiles;
+        let [start, end] = [seen.start, seen.end].map(|tile| tile.known().unwrap_or(0));
+        end.saturating_sub(start)
+    };
+    (0..problem.queries().div_ceil(config.rows)).map(tiles).max().unwrap_or(0)
 }
 
 impl Row {
@@ -155,6 +199,41 @@ mod tests {
         assert_eq!(planned("B1 H8 S512 D64", &smaller), 7);
     }
 
+    fn splits(problem: &str, gpu: &Gpu) -> u32 {
+        plan(&problem.parse().unwrap(), gpu).unwrap().splits
+    }
+
+    /// 64 × 64 tiles of 80 KiB: two blocks of an H200, one of an L4.
+    #[test]
+    fn keys_are_split_where_processors_are_idle() {
+        assert_eq!(splits("B1 H66 Sq1 Sk65536 D128", &Gpu::H200), 4);
+        assert_eq!(splits("B1 H67 Sq1 Sk65536 D128", &Gpu::H200), 1);
+        assert_eq!(splits("B1 H12 Sq1 Sk65536 D128", &Gpu::H200), 22);
+        assert_eq!(splits("B1 H12 Sq1 Sk65536 D128", &Gpu::L4), 4);
+        assert_eq!(splits("B12 H1 Sq64 Sk65536 D128", &Gpu::H200), 22);
+        assert_eq!(splits("B12 H1 Sq65 Sk65536 D128", &Gpu::H200), 11);
+        assert_eq!(splits("B1 H1 Sq1 Sk65536 D128", &Gpu::H200), 32);
+    }
+
+    #[test]
+    fn shares_have_four_tiles_at_least() {
+        assert_eq!(splits("B1 H8 Sq1 Sk4096 D128", &Gpu::H200), 16);
+        assert_eq!(splits("B1 H8 Sq1 Sk512 D128", &Gpu::H200), 2);
+        assert_eq!(splits("B1 H8 Sq1 Sk448 D128", &Gpu::H200), 1);
+        assert_eq!(splits("B1 H8 Sq1 Sk0 D128", &Gpu::H200), 1);
+        assert_eq!(splits("B1 H8 Sq1 Sk1024 D64", &Gpu::H200), 2);
+    }
+
+    /// Keys that a mask hides are no work to split.
+    #[test]
+    fn only_keys_that_are_seen_count() {
+        assert_eq!(splits("B1 H8 Sq1 Sk65536 D128 window511/0", &Gpu::H200), 2);
+        assert_eq!(splits("B1 H8 Sq1 Sk65536 D128 causal", &Gpu::H200), 32);
+        assert_eq!(splits("B1 H8 Sq1 Sk65536 D128 causal-top-left", &Gpu::H200), 1);
+        assert_eq!(splits("B1 H2 Sq128 Sk1024 D128 causal-top-left", &Gpu::H200), 1);
+        assert_eq!(splits("B2 H2 Sq1,1 Sk4096,64 D128", &Gpu::H200), 16);
+    }
+
     /// Whatever a problem may be, there is a kernel for it, and it can be built.
     #[test]
     fn every_head_has_a_kernel_on_every_architecture() {
@@ -166,6 +245,7 @@ mod tests {
                     let problem = Problem::builder().head_dim(head).value_dim(value).queries(queries).build().unwrap();
                     let config = plan(&problem, &gpu).unwrap_or_else(|error| panic!("{arch} {problem}: {error}"));
                     assert!(config.fits(problem.dims()), "{arch} {problem}: config {}", config.id);
+                    assert!((1..=MAX_SPLITS).contains(&config.splits), "{arch} {problem}: {} splits", config.splits);
                 }
             }
         }

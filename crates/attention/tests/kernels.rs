@@ -158,6 +158,34 @@ fn recipes_resolve_and_fit_the_parameters() {
     }
 }
 
+/// Two entries, with a launch each, and what the first leaves the second reads.
+#[test]
+fn kernels_that_split_keys_are_whole_cases() {
+    for problem in [
+        "f16 B3 H6/2 Sq97 Sk161 D64 causal sinks",
+        "bf16 B1 H2 Sq1 Sk300 D40/72 full softcap30 bshd",
+        "f16 B2 H2/1 Sq97,1 Sk161,300 D64 window20/3 sinks documents",
+    ] {
+        let problem: Problem = problem.parse().unwrap();
+        for config in CONFIGS.iter().filter(|config| config.fits(problem.dims())) {
+            let kernel = kernels::kernel(&problem, &Config { splits: 3, ..*config }).unwrap();
+            assert_eq!(ptx::verify(&kernel.parsed), vec![], "config {} {problem}", config.id);
+            let resolved = kernel.resolve(&Limits::default()).unwrap();
+            let names: Vec<_> = resolved.launches.iter().filter_map(|launch| launch.entry.as_deref()).collect();
+            assert_eq!(names, [kernels::ENTRY, kernels::COMBINE_ENTRY]);
+            for (launch, function) in resolved.launches.iter().zip(&kernel.module().functions) {
+                let passed = launch.args.iter().filter_map(|argument| argument.name.as_deref());
+                assert!(passed.eq(function.parameters.iter().map(|parameter| parameter.name.as_str())), "{problem}");
+                let located = |statement| function.location(statement).is_some();
+                assert!(function.instructions().all(|(statement, _)| located(statement)), "{problem}");
+            }
+            let [forward, combine] = [0, 1].map(|index| resolved.launches[index].grid);
+            assert_eq!(forward, [problem.queries().div_ceil(config.rows) * 3, problem.heads(), problem.batch()]);
+            assert_eq!(combine, [problem.queries(), problem.heads(), problem.batch()]);
+        }
+    }
+}
+
 /// Strides in the recipe are those of the problem's shapes.
 #[test]
 fn recipes_pass_the_strides_of_the_layout() {
@@ -278,4 +306,18 @@ fn problems_that_a_configuration_does_not_compute_are_refused() {
         refused(builder().keys(1 << 31).build().unwrap()).ends_with("2147483648 keys, expected at most 2147483647")
     );
     assert!(refused(builder().heads(65536).build().unwrap()).ends_with("65536 heads, expected at most 65535"));
+    let split = |splits, problem: &Problem| {
+        kernels::check(problem, &Config { splits, ..CONFIGS[0] }).map_err(|error| error.to_string())
+    };
+    let problem = builder().build().unwrap();
+    assert_eq!(split(32, &problem), Ok(()));
+    let reason = |splits| format!("config 1 does not compute f16 B1 H1 S1 D64 full: {splits} splits, expected 1 to 32");
+    assert_eq!([0, 33].map(|splits| split(splits, &problem)), [0, 33].map(|splits| Err(reason(splits))));
+    let many = builder().queries(i32::MAX as u32).keys(1).build().unwrap();
+    assert_eq!(split(31, &many), Ok(()));
+    let refusal = split(32, &many).unwrap_err();
+    assert!(
+        refusal.ends_with("2147483648 blocks of queries, expected at most 2147483647: use fewer splits"),
+        "{refusal}"
+    );
 }

@@ -29,7 +29,7 @@ pub struct Prepared {
     overlap: bool,
     context: Arc<Context>,
     /// Holds the code.
-    module: Module,
+    module: Arc<Module>,
 }
 
 // SAFETY: a function handle may be used from any thread; nothing of ours in it changes.
@@ -38,8 +38,15 @@ unsafe impl Send for Prepared {}
 unsafe impl Sync for Prepared {}
 
 impl Prepared {
-    /// Readies an entry of the module: `entry` is its declaration, whose parameters say how a launch passes them.
-    pub fn new(module: Module, entry: &ptx::Function, block: [u32; 3], shared: u32) -> Result<Prepared, Error> {
+    /// Readies an entry of the module, which may have others: `entry` is its declaration, whose parameters say how a launch
+    /// passes them.
+    pub fn new(
+        module: impl Into<Arc<Module>>,
+        entry: &ptx::Function,
+        block: [u32; 3],
+        shared: u32,
+    ) -> Result<Prepared, Error> {
+        let module = module.into();
         let found = entry.parameters.len();
         if found > MOST_PARAMETERS {
             return Err(Error::Parameters { entry: entry.name.clone(), found, limit: MOST_PARAMETERS });

@@ -155,6 +155,19 @@ pub fn st_relaxed_sys_global<T: Type>(to: GlobalPointer, value: Value<T>) {
     emit(&format!("st.relaxed.sys.global.{}", T::NAME), vec![to.operand(), value.operand()]);
 }
 
+/// Two neighbours at once, aligned to both.
+#[track_caller]
+pub fn ld_global_v2<T: Type>(from: GlobalPointer) -> [Value<T>; 2] {
+    let pair = [fresh(None), fresh(None)];
+    emit(&format!("ld.global.v2.{}", T::NAME), vec![vector(&pair), from.operand()]);
+    pair
+}
+
+#[track_caller]
+pub fn st_global_v2<T: Type>(to: GlobalPointer, pair: [Value<T>; 2]) {
+    emit(&format!("st.global.v2.{}", T::NAME), vec![to.operand(), vector(&pair)]);
+}
+
 #[track_caller]
 pub fn ld_shared<T: Type>(from: SharedPointer) -> Value<T> {
     define::<T>(&format!("ld.shared.{}", T::NAME), vec![from.operand()]).reaching(Reach::Lane)
@@ -213,9 +226,10 @@ pub fn shfl_sync_bfly_b32<T: Type>(value: Value<T>, mask: u32) -> Value<T> {
 }
 
 #[track_caller]
-pub fn shfl_sync_idx_b32<T: Type>(value: Value<T>, lane: u32) -> Value<T> {
+pub fn shfl_sync_idx_b32<T: Type>(value: Value<T>, lane: impl Into<U32>) -> Value<T> {
     together("shfl.sync", Reach::Warp);
-    define("shfl.sync.idx.b32", vec![value.operand(), number(lane), number(LAST_LANE), number(ALL_LANES)])
+    let operands = vec![value.operand(), lane.into().operand(), number(LAST_LANE), number(ALL_LANES)];
+    define("shfl.sync.idx.b32", operands)
 }
 
 /// What lanes have written before it, all lanes see behind it.

@@ -4,9 +4,11 @@ use crate::assertion::{self, Assertion};
 use crate::builder::{self, Builder, Options};
 use crate::error::{BuildError, Place};
 use crate::instructions;
+use ptx::Statement;
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 
-/// What a closure described: a module with one entry, and what its launch must provide.
+/// What a closure described: a module with an entry, and what its launch must provide.
 #[derive(Debug)]
 pub struct Built {
     pub module: ptx::Module,
@@ -15,6 +17,40 @@ pub struct Built {
     pub shared_bytes: u32,
     /// What the kernel asserts of itself; none where checks are off. A report counts them from one.
     pub assertions: Vec<Assertion>,
+}
+
+impl Built {
+    /// With the entries of another module behind its own. Threads and shared memory stay those of the first.
+    pub fn with(mut self, other: Built) -> Built {
+        self.module.version = self.module.version.max(other.module.version);
+        let mut numbers = HashMap::new();
+        for (number, file) in other.module.files {
+            numbers.insert(number, self.file_number(file));
+        }
+        // All that a module of ours can have is the block's dynamic shared memory.
+        if self.module.variables.is_empty() {
+            self.module.variables = other.module.variables;
+        }
+        for mut function in other.module.functions {
+            for statement in &mut function.body {
+                if let Statement::Location { file, .. } = statement {
+                    *file = numbers[file];
+                }
+            }
+            self.module.functions.push(function);
+        }
+        self
+    }
+
+    fn file_number(&mut self, file: String) -> u32 {
+        let files = &mut self.module.files;
+        if let Some((number, _)) = files.iter().find(|(_, known)| *known == file) {
+            return *number;
+        }
+        let number = files.len() as u32 + 1;
+        files.push((number, file));
+        number
+    }
 }
 
 /// Runs `body`, which describes what one thread does.
@@ -59,5 +95,47 @@ fn verify(module: &ptx::Module, at: Place) -> Result<(), BuildError> {
     match all.is_empty() {
         true => Ok(()),
         false => Err(BuildError::new(format!("the kernel is not sound\n{}", ptx::Diagnostics { source, all }), at)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::*;
+
+    fn built(name: &str, body: impl FnOnce()) -> Built {
+        let options = Options { target: ptx::Target::SM_80, threads: 32, blocks_per_processor: None, checks: false };
+        build(name, options, body).unwrap()
+    }
+
+    /// Files of the second are numbered behind those of the first, and its lines know it.
+    #[test]
+    fn modules_are_joined_with_their_lines() {
+        let store = |name: &str| built(name, || Slice::<u32>::parameter("out").store(thread_index(), 1.into()));
+        let (mut first, second) = (store("first"), store("second"));
+        first.module.files[0].1 = "crates/other.rs".into();
+        let expected = second.module.files[0].1.clone();
+        let joined = first.with(second).module;
+        assert_eq!(joined.files, [(1, "crates/other.rs".into()), (2, expected)]);
+        let source = ptx::Source::new("joined.ptx", ptx::print(&joined));
+        let parsed = ptx::parse(&source).unwrap();
+        assert!(parsed.module == joined && ptx::verify(&parsed).is_empty());
+        let file = |function: &ptx::Function| {
+            function.body.iter().find_map(|statement| match statement {
+                Statement::Location { file, .. } => Some(*file),
+                _ => None,
+            })
+        };
+        assert_eq!(joined.functions.iter().map(file).collect::<Vec<_>>(), [Some(1), Some(2)]);
+    }
+
+    /// Whichever of the two takes shared memory, the module declares it once.
+    #[test]
+    fn joined_modules_declare_shared_memory_once() {
+        let shared = |name: &str| built(name, || SharedVector::<f32>::new(32).store(thread_index(), 0, 1.0.into()));
+        let plain = |name: &str| built(name, || Slice::<u32>::parameter("out").store(thread_index(), 1.into()));
+        for joined in [shared("a").with(shared("b")), shared("a").with(plain("b")), plain("a").with(shared("b"))] {
+            assert_eq!((joined.module.variables.len(), joined.module.functions.len()), (1, 2));
+        }
     }
 }

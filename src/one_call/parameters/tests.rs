@@ -2,7 +2,7 @@ use super::super::extras::Words;
 use super::super::tensor::View;
 use super::super::{Custom, Options};
 use super::*;
-use attention::configs::CONFIGS;
+use attention::configs::{CONFIGS, Config};
 use attention::kernels::kernel_with;
 use attention::kernels::parts::scores::{Head, Score};
 use attention::problem::{Problem, Shape};
@@ -84,11 +84,20 @@ impl Arrays {
 
 /// The block that a call builds is the one that the kernel's own recipe makes, and so is the grid.
 fn agrees(problem: &Problem, options: &Options) {
-    let config = &CONFIGS[0];
+    agrees_with(problem, options, &CONFIGS[0]);
+    if problem.packed().is_none() {
+        agrees_with(problem, options, &Config { splits: 3, ..CONFIGS[0] });
+    }
+}
+
+fn agrees_with(problem: &Problem, options: &Options, config: &Config) {
     let kernel = options.with_parts(problem, |mask, score| kernel_with(problem, config, mask, score)).unwrap();
     let resolved = kernel.resolve(&Limits::default()).unwrap();
-    let launch = &resolved.launches[0];
-    let expected = launch.parameters(kernel.entry(launch).unwrap(), &mut Rack).unwrap();
+    let expected = |launch: usize| {
+        let launch = &resolved.launches[launch];
+        launch.parameters(kernel.entry(launch).unwrap(), &mut Rack).unwrap()
+    };
+    let buffer = |name: &str| address(resolved.buffers.iter().position(|buffer| buffer.name == name).unwrap());
 
     let shapes = [problem.q_shape(), problem.k_shape(), problem.v_shape(), problem.o_shape(), problem.q_shape()];
     let placed = |index: usize| {
@@ -99,13 +108,20 @@ fn agrees(problem: &Problem, options: &Options) {
     let call = Call::new(&q.view, &k.view, &v.view, options).unwrap();
     let place = |extra: Extra, words: &Words| {
         let name = if extra == Extra::ScoreNumbers { "bias" } else { extra.argument() };
-        let index = resolved.buffers.iter().position(|buffer| buffer.name == name).unwrap();
-        Ok(Memory { address: address(index), bytes: words.bytes(), device: 0 })
+        Ok(Memory { address: buffer(name), bytes: words.bytes(), device: 0 })
     };
     let extras = options.extras.try_map(place).unwrap();
-    let block = Block::new(&call, options, [&q, &k, &v], &o, &lse, &extras);
-    assert_eq!(block.bytes(), expected, "{problem}");
-    assert_eq!(call.grid(config), launch.grid, "{problem}");
+    assert_eq!(call.grid(config), resolved.launches[0].grid, "{problem}");
+    if config.splits == 1 {
+        let block = Block::new(&call, options, [&q, &k, &v], &o, &lse, &extras);
+        return assert_eq!(block.bytes(), expected(0), "{problem}");
+    }
+    let [outputs, statistics] = ["part_outputs", "part_statistics"].map(buffer);
+    let parts = Parts { outputs, statistics, splits: config.splits };
+    let block = Block::of_parts(&call, options, [&q, &k, &v], parts, &extras);
+    assert_eq!(block.bytes(), expected(0), "{problem}");
+    assert_eq!(Block::joining(&call, &o, &lse, parts, &extras).bytes(), expected(1), "{problem}");
+    assert_eq!(call.joining_grid(), resolved.launches[1].grid, "{problem}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::super::kernels::{Key, Loaded};
 use super::Attempt;
 use crate::{Custom, Mask, Options, Score};
-use attention::configs::CONFIGS;
+use attention::configs::{CONFIGS, Config};
 use attention::kernels::parts::masks::Window;
 use attention::kernels::parts::scores::SoftCap;
 use attention::problem::Layout;
@@ -21,6 +21,15 @@ fn lengths_scale_and_the_contents_of_arrays_do_not_matter() {
     let [two, three] = [[2.0; 8], [3.0; 8]];
     let with = |numbers| key([2, 8, 512, 64], Layout::Bhsd, &Options::new().alibi(numbers).sinks(numbers));
     assert_eq!(with(&two), with(&three));
+}
+
+#[test]
+fn one_module_serves_any_number_of_splits() {
+    let options = Options::new();
+    let call = Attempt::new([2, 8, 512, 64], Layout::Bhsd, options.clone()).check().unwrap();
+    let key = |splits| Key::new(0, &call, &options, &Config { splits, ..CONFIGS[0] });
+    assert_eq!(key(2), key(32));
+    assert_ne!(key(1), key(2));
 }
 
 /// Every pair of these computes something else, or takes other parameters.

@@ -1,13 +1,14 @@
 //! FlashAttention forward for sm_80 and later: mma.sync, ldmatrix, cp.async.
 
 use super::parts::block::Block;
-use super::parts::epilogue::{store_log_sum_exp, store_output};
+use super::parts::destination::{Destination, Place};
+use super::parts::key_share::KeyShare;
 use super::parts::masks::{Documents, Mask};
 use super::parts::merge::{Merge, WarpPlace};
 use super::parts::online_softmax::OnlineSoftmax;
 use super::parts::query::Query;
 use super::parts::scores::{Score, Scored, scale_parameter};
-use super::parts::sequences::{LogSumExp, Sequences};
+use super::parts::sequences::Sequences;
 use super::parts::sink::Sink;
 use crate::configs::{Config, product_columns};
 use crate::problem::Dims;
@@ -17,6 +18,7 @@ use tile::prelude::*;
 pub const ENTRY: &str = "attention_forward";
 
 /// What a kernel is built with.
+#[derive(Clone, Copy)]
 pub struct Parts<'a> {
     pub mask: &'a dyn Mask,
     pub score: &'a dyn Score,
@@ -36,11 +38,11 @@ pub fn forward<E: Element>(config: &Config, dims: Dims, parts: &Parts) -> Result
     tile::build(ENTRY, options, || body::<E>(config, dims, parts))
 }
 
-/// One block: `config.rows` queries of one head against every key tile they see.
+/// One block: `config.rows` queries of one head against every key tile they see, or against a share of those.
 fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let tensor = if parts.packed { Tensor::<E>::unbatched } else { Tensor::<E>::parameter };
-    let [q, k, v, o] = ["q", "k", "v", "o"].map(tensor);
-    let lse = LogSumExp::parameter(parts.packed);
+    let [q, k, v] = ["q", "k", "v"].map(tensor);
+    let destination = Destination::<E>::parameter(config.splits > 1, parts.packed);
     let sequences = Sequences::parameter(parts.packed);
     let heads_per_kv_head = parameter::<u32>("heads_per_kv_head");
     let scale = parameter(scale_parameter(parts.score));
@@ -53,10 +55,10 @@ fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let documents = parts.documents.then(|| Documents::parameter(parts.mask, &sequence));
     let mask = documents.as_ref().map_or(parts.mask, |documents| documents);
     let kv_head = head / heads_per_kv_head;
-    let number = block_number();
-    sequence.leave_beyond(number * config.rows);
-    check(|| (number * config.rows).lt(of.queries), "the first query of a block exists");
-    let block = Block::new(mask, of, number, config.rows, config.keys);
+    let share = KeyShare::of_block(destination.splits());
+    sequence.leave_beyond(share.block * config.rows);
+    check(|| (share.block * config.rows).lt(of.queries), "the first query of a block exists");
+    let block = Block::new(mask, of, share.block, config.rows, config.keys);
     let place = WarpPlace::new(config.row_groups(), config.key_groups());
     let [computing, copying] = roles(config);
     let (first_row, warp_keys) = (place.row_group * config.warp_rows, config.warp_keys());
@@ -68,8 +70,8 @@ fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
         CopyRing::filled_by(copying, "values", config.stages, config.keys, sequence.keys(&v, kv_head, dims.value));
     let merge = (!config.merges_in_values).then(|| Merge::new(&place, config.warp_rows, columns));
 
-    queries.start(number);
-    let tiles = begin(&[&keys, &values], block.tiles.clone());
+    queries.start(share.block);
+    let tiles = begin(&[&keys, &values], share.tiles(block.tiles.clone()));
     let arrived = queries.wait();
     let query = computing.run(|| Query::new(arrived, first_row, config.warp_rows, config.holds_queries(dims)));
 
@@ -102,16 +104,15 @@ fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     query.release();
 
     let place = WarpPlace::new(config.row_groups(), config.key_groups());
-    let first_query = block_number() * config.rows + place.row_group * config.warp_rows;
+    let share = KeyShare::of_block(destination.splits());
+    let first_query = share.block * config.rows + place.row_group * config.warp_rows;
     let merge = merge.unwrap_or_else(|| Merge::over(values, &place, config.warp_rows, columns));
     computing.run(|| softmax.gather());
     merge.join(computing, &place, &mut softmax, &mut output);
     when(place.key_group.eq(0), || {
         sink.iter().for_each(|sink| sink.join(&mut softmax, &mut output));
-        output.scale_rows(softmax.inverse_sum());
-        check(|| output.all(F32::is_finite), "the output is finite");
-        store_output(&output, &sequence.queries(&o, head, dims.value), first_query);
-        store_log_sum_exp(softmax.log_sum_exp(), &lse.row(&sequence, head), first_query, of.queries);
+        let at = Place { sequence: &sequence, head, first_query, share: &share };
+        destination.store(&mut output, &softmax, dims.value, &at);
     });
 }
 
@@ -122,10 +123,4 @@ pub(super) fn roles(config: &Config) -> [Warps; 2] {
     }
     let computing = config.computing_warps();
     [Warps::numbered(0..computing), Warps::numbered(computing..config.warps)]
-}
-
-/// Which queries the block computes. The last see the most keys, where the mask is causal: they go first, and short blocks
-/// fill the end.
-pub(super) fn block_number() -> U32 {
-    grid_size(0) - 1 - block_index(0)
 }

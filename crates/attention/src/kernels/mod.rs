@@ -1,12 +1,14 @@
 //! Attention forward as kernels. `parts` are the lines of the paper; a family is a schedule around them.
 
 mod ampere;
+mod combine;
 mod contract;
 pub mod parts;
 mod recipe;
 mod scalar;
 
 pub use ampere::{ENTRY, Parts};
+pub use combine::{ENTRY as COMBINE_ENTRY, MAX_SPLITS, threads as combine_threads};
 pub use recipe::{kernel, kernel_with};
 
 use crate::configs::{Config, MAX_FRAGMENT_REGISTERS, MAX_SHARED_BYTES, Math};
@@ -16,7 +18,7 @@ use crate::{Error, Problem};
 use parts::masks::Mask;
 use parts::scores::Score;
 use tile::Built;
-use tile::prelude::{BF16, F16};
+use tile::prelude::{BF16, BuildError, Element, F16};
 
 /// Lengths are compared as signed numbers.
 const MAX_LENGTH: u32 = i32::MAX.cast_unsigned();
@@ -36,15 +38,26 @@ pub fn build_with(problem: &Problem, config: &Config, mask: &dyn Mask, score: &d
     build_parts(problem.dtype(), problem.dims(), config, &Parts { mask, score, sinks, documents, packed })
 }
 
-/// All that the text of a kernel depends on: lengths, heads and scale are parameters.
+/// All that the text of a kernel depends on: lengths, heads, scale and the number of splits are parameters.
 pub fn build_parts(dtype: DType, dims: Dims, config: &Config, parts: &Parts) -> Result<Built, Error> {
-    let forward = match (config.math, dtype) {
-        (Math::Tensor, DType::F16) => ampere::forward::<F16>,
-        (Math::Tensor, DType::Bf16) => ampere::forward::<BF16>,
-        (Math::Scalar, DType::F16) => scalar::forward::<F16>,
-        (Math::Scalar, DType::Bf16) => scalar::forward::<BF16>,
+    let built = match dtype {
+        DType::F16 => module::<F16>(config, dims, parts),
+        DType::Bf16 => module::<BF16>(config, dims, parts),
     };
-    forward(config, dims, parts).map_err(|error| Error::Generation { id: config.id, message: error.to_string() })
+    built.map_err(|error| Error::Generation { id: config.id, message: error.to_string() })
+}
+
+/// The kernel, and where it splits keys the one that joins what its blocks find. That one counts the sinks, too: a row has one.
+fn module<E: Element>(config: &Config, dims: Dims, parts: &Parts) -> Result<Built, BuildError> {
+    let forward = match config.math {
+        Math::Tensor => ampere::forward::<E>,
+        Math::Scalar => scalar::forward::<E>,
+    };
+    if config.splits == 1 {
+        return forward(config, dims, parts);
+    }
+    let built = forward(config, dims, &Parts { sinks: false, ..*parts })?;
+    Ok(built.with(combine::combine::<E>(dims.value, parts.sinks, parts.packed)?))
 }
 
 /// Whether the configuration computes the problem.
@@ -73,6 +86,13 @@ pub fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
         if found > limit {
             return refuse(format!("{found} {what}"), format!("at most {limit}"));
         }
+    }
+    if !(1..=MAX_SPLITS).contains(&config.splits) {
+        return refuse(format!("{} splits", config.splits), format!("1 to {MAX_SPLITS}"));
+    }
+    let blocks = u64::from(problem.queries().div_ceil(config.rows)) * u64::from(config.splits);
+    if blocks > MAX_LENGTH.into() {
+        return refuse(format!("{blocks} blocks of queries"), format!("at most {MAX_LENGTH}: use fewer splits"));
     }
     if let MaskKind::Window { left, right } = problem.mask() {
         let sum = [problem.queries(), problem.keys(), left.max(right), config.rows].map(u64::from).iter().sum::<u64>();

@@ -5,7 +5,7 @@
 
 use super::parts::masks::Mask;
 use super::parts::scores::{Score, scale_parameter};
-use super::{ENTRY, build_with, contract};
+use super::{COMBINE_ENTRY, ENTRY, build_with, combine, contract};
 use crate::configs::{Config, Math};
 use crate::problem::{DType, Layout, Packed};
 use crate::scoring::ScoreKind;
@@ -56,7 +56,9 @@ fn asserting(mut recipe: Recipe, config: &Config, built: &Built) -> Result<Recip
     if config.debug {
         let buffer = Buffer::new(REPORT, Element::U64, expressions(&["1"])?);
         recipe.buffers.push(Buffer { init: Init::Zeros, ..buffer });
-        recipe.launches.iter_mut().for_each(|launch| launch.args.insert(0, named(REPORT, Argument::buffer(REPORT))));
+        // The kernel that joins parts asserts nothing.
+        let asserting = recipe.launches.iter_mut().take(1);
+        asserting.for_each(|launch| launch.args.insert(0, named(REPORT, Argument::buffer(REPORT))));
         let listed = |one: &tile::Assertion| Assertion { message: one.message.clone(), at: Some(one.place()) };
         let list = built.assertions.iter().map(listed).collect();
         recipe.assertions = Some(Assertions { report: REPORT.into(), list });
@@ -86,6 +88,9 @@ fn name(problem: &Problem, config: &Config) -> String {
     name += if problem.sinks() { "_sinks" } else { "" };
     name += if problem.documents() { "_documents" } else { "" };
     name += if problem.packed().is_some() { "_packed" } else { "" };
+    if config.splits > 1 {
+        name += &format!("_splits{}", config.splits);
+    }
     name += suffix(config);
     name.replace(['-', '/', '.'], "_")
 }
@@ -106,10 +111,12 @@ fn recipe(problem: &Problem, config: &Config, score: &dyn Score, shared_bytes: u
     let totals = problem.packed().map(Packed::totals);
     sizes.extend(totals.into_iter().flat_map(|totals| [("tq", totals.queries), ("tk", totals.keys)]));
     sizes.extend(value_dim(problem).map(|name| (name, problem.value_dim())));
+    let split = config.splits > 1;
+    sizes.extend(split.then_some(("splits", config.splits)));
     Ok(Recipe {
         lets: sizes.into_iter().map(|(name, size)| (name.into(), Expr::from(size))).collect(),
-        buffers: buffers(problem, score)?,
-        launches: vec![launch(problem, config, score, shared_bytes)?],
+        buffers: buffers(problem, score, split)?,
+        launches: launches(problem, config, score, shared_bytes)?,
         ..Recipe::default()
     })
 }
@@ -138,7 +145,7 @@ fn tensors(problem: &Problem) -> [Sizes; 4] {
     ]
 }
 
-fn buffers(problem: &Problem, score: &dyn Score) -> Result<Vec<Buffer>, launch::Fault> {
+fn buffers(problem: &Problem, score: &dyn Score, split: bool) -> Result<Vec<Buffer>, launch::Fault> {
     let element = match problem.dtype() {
         DType::F16 => Element::F16,
         DType::Bf16 => Element::Bf16,
@@ -160,6 +167,12 @@ fn buffers(problem: &Problem, score: &dyn Score) -> Result<Vec<Buffer>, launch::
     }
     let rows: &[&str] = if problem.packed().is_some() { &["h", "tq"] } else { &["b", "h", "sq"] };
     buffers.push(Buffer::new("lse", Element::F32, expressions(rows)?));
+    if split {
+        let rows: &[&str] = if problem.packed().is_some() { &["tq", "h"] } else { &["b", "sq", "h"] };
+        for (name, columns) in [("part_outputs", value_dim(problem).unwrap_or("d")), ("part_statistics", "2")] {
+            buffers.push(Buffer::new(name, Element::F32, expressions(&[rows, &["splits", columns]].concat())?));
+        }
+    }
     for (name, places) in
         problem.packed().into_iter().flat_map(|packed| [("cu_q", packed.queries()), ("cu_k", packed.keys())])
     {
@@ -196,38 +209,82 @@ fn slopes(heads: u32) -> Init {
     Init::Values((1..=heads).map(|head| Number::Float(Float(slope(head)))).collect())
 }
 
-fn launch(problem: &Problem, config: &Config, score: &dyn Score, shared_bytes: u32) -> Result<Launch, launch::Fault> {
-    let grid = [Expr::parse(&format!("ceil_div(sq, {})", config.rows))?, Expr::parse("h")?, Expr::parse("b")?];
-    let block = [config.threads(), 1, 1].map(Expr::from);
+/// The kernel, and behind it the one that joins its parts if it leaves any.
+fn launches(
+    problem: &Problem,
+    config: &Config,
+    score: &dyn Score,
+    shared_bytes: u32,
+) -> Result<Vec<Launch>, launch::Fault> {
+    let split = config.splits > 1;
+    let [q, k, v, o] = tensors(problem);
     let mut args = vec![];
-    for sizes in tensors(problem) {
-        let tensor = sizes.tensor;
-        args.push(named(tensor, Argument::buffer(tensor)));
-        let batch = usize::from(problem.packed().is_some());
-        for (axis, element, stride) in strides(problem.layout(), &sizes).into_iter().skip(batch) {
-            args.push(integer(&format!("{tensor}_{axis}_stride"), element, &stride)?);
-        }
+    for sizes in [q, k, v] {
+        args.extend(tensor(problem, &sizes)?);
     }
-    args.push(named("lse", Argument::buffer("lse")));
-    if problem.packed().is_some() {
-        args.push(integer("lse_head_stride", Element::U64, "tq")?);
-        args.push(integer("queries", Element::U32, "tq")?);
-        args.push(integer("keys", Element::U32, "tk")?);
-        args.extend(["cu_q", "cu_k"].map(|places| named(places, Argument::buffer(places))));
-    } else {
-        args.push(integer("lse_batch_stride", Element::U64, "h * sq")?);
-        args.push(integer("lse_head_stride", Element::U64, "sq")?);
-        args.push(integer("queries", Element::U32, "sq")?);
-        args.push(integer("keys", Element::U32, "sk")?);
-    }
+    args.extend(if split { scratch()? } else { result(problem, &o)? });
+    args.extend(lengths(problem)?);
     args.push(integer("heads_per_kv_head", Element::U32, "h / hk")?);
     let scale = Float(f64::from(problem.scale()) * scale_factor(score).value());
     let scale = Argument::new(ArgumentValue::Scalar(Element::F32, Number::Float(scale)));
     args.push(named(scale_parameter(score), scale));
+    let sinks = problem.sinks().then_some("sinks");
     let documents = problem.documents().then_some(["q_ids", "k_ids"]).into_iter().flatten();
-    let numbers = score.numbers().into_iter().chain(problem.sinks().then_some("sinks")).chain(documents);
+    let numbers = score.numbers().into_iter().chain(sinks.filter(|_| !split)).chain(documents);
     args.extend(numbers.map(|buffer| named(buffer, Argument::buffer(buffer))));
-    Ok(Launch { entry: Some(ENTRY.into()), shared: shared_bytes.into(), args, ..Launch::new(grid, block) })
+    let blocks = format!("ceil_div(sq, {}){}", config.rows, if split { " * splits" } else { "" });
+    let grid = [Expr::parse(&blocks)?, Expr::parse("h")?, Expr::parse("b")?];
+    let block = [config.threads(), 1, 1].map(Expr::from);
+    let forward = Launch { entry: Some(ENTRY.into()), shared: shared_bytes.into(), args, ..Launch::new(grid, block) };
+    if !split {
+        return Ok(vec![forward]);
+    }
+    let mut args = result(problem, &o)?;
+    args.extend(scratch()?);
+    args.extend(lengths(problem)?);
+    args.extend(sinks.map(|buffer| named(buffer, Argument::buffer(buffer))));
+    let grid = [Expr::parse("sq")?, Expr::parse("h")?, Expr::parse("b")?];
+    let block = [combine::threads(problem.value_dim()), 1, 1].map(Expr::from);
+    Ok(vec![forward, Launch { entry: Some(COMBINE_ENTRY.into()), args, ..Launch::new(grid, block) }])
+}
+
+/// A tensor and its strides.
+fn tensor(problem: &Problem, sizes: &Sizes) -> Result<Vec<Argument>, launch::Fault> {
+    let tensor = sizes.tensor;
+    let mut args = vec![named(tensor, Argument::buffer(tensor))];
+    let batch = usize::from(problem.packed().is_some());
+    for (axis, element, stride) in strides(problem.layout(), sizes).into_iter().skip(batch) {
+        args.push(integer(&format!("{tensor}_{axis}_stride"), element, &stride)?);
+    }
+    Ok(args)
+}
+
+/// O and the log-sum-exp.
+fn result(problem: &Problem, o: &Sizes) -> Result<Vec<Argument>, launch::Fault> {
+    let mut args = tensor(problem, o)?;
+    args.push(named("lse", Argument::buffer("lse")));
+    if problem.packed().is_some() {
+        args.push(integer("lse_head_stride", Element::U64, "tq")?);
+    } else {
+        args.push(integer("lse_batch_stride", Element::U64, "h * sq")?);
+        args.push(integer("lse_head_stride", Element::U64, "sq")?);
+    }
+    Ok(args)
+}
+
+/// What blocks leave behind that share the keys of their queries.
+fn scratch() -> Result<Vec<Argument>, launch::Fault> {
+    let buffers = ["part_outputs", "part_statistics"].map(|buffer| named(buffer, Argument::buffer(buffer)));
+    Ok([&buffers[..], &[integer("splits", Element::U32, "splits")?]].concat())
+}
+
+fn lengths(problem: &Problem) -> Result<Vec<Argument>, launch::Fault> {
+    if problem.packed().is_none() {
+        return Ok(vec![integer("queries", Element::U32, "sq")?, integer("keys", Element::U32, "sk")?]);
+    }
+    let totals = [integer("queries", Element::U32, "tq")?, integer("keys", Element::U32, "tk")?];
+    let places = ["cu_q", "cu_k"].map(|places| named(places, Argument::buffer(places)));
+    Ok(totals.into_iter().chain(places).collect())
 }
 
 /// Elements from one batch entry, head and row to the next.

@@ -1,13 +1,14 @@
 //! FlashAttention forward on plain cores: the baseline. Each warp has queries of its own; its lanes split the keys of
 //! a tile for Q·K, and the columns of the values for P·V.
 
-use super::ampere::{ENTRY, Parts, block_number, roles};
+use super::ampere::{ENTRY, Parts, roles};
 use super::parts::block::Block;
-use super::parts::epilogue::{store_log_sum_exp, store_output};
+use super::parts::destination::{Destination, Place};
+use super::parts::key_share::KeyShare;
 use super::parts::masks::Documents;
 use super::parts::online_softmax::OnlineSoftmax;
 use super::parts::scores::{Scored, scale_parameter};
-use super::parts::sequences::{LogSumExp, Sequences};
+use super::parts::sequences::Sequences;
 use super::parts::sink::Sink;
 use crate::configs::Config;
 use crate::problem::Dims;
@@ -22,11 +23,11 @@ pub fn forward<E: Element>(config: &Config, dims: Dims, parts: &Parts) -> Result
     tile::build(ENTRY, options, || body::<E>(config, dims, parts))
 }
 
-/// One block: `config.rows` queries of one head against every key tile they see.
+/// One block: `config.rows` queries of one head against every key tile they see, or against a share of those.
 fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let tensor = if parts.packed { Tensor::<E>::unbatched } else { Tensor::<E>::parameter };
-    let [q, k, v, o] = ["q", "k", "v", "o"].map(tensor);
-    let lse = LogSumExp::parameter(parts.packed);
+    let [q, k, v] = ["q", "k", "v"].map(tensor);
+    let destination = Destination::<E>::parameter(config.splits > 1, parts.packed);
     let sequences = Sequences::parameter(parts.packed);
     let heads_per_kv_head = parameter::<u32>("heads_per_kv_head");
     let scale = parameter(scale_parameter(parts.score));
@@ -39,10 +40,10 @@ fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let documents = parts.documents.then(|| Documents::parameter(parts.mask, &sequence));
     let mask = documents.as_ref().map_or(parts.mask, |documents| documents);
     let kv_head = head / heads_per_kv_head;
-    let number = block_number();
-    sequence.leave_beyond(number * config.rows);
-    check(|| (number * config.rows).lt(of.queries), "the first query of a block exists");
-    let block = Block::new(mask, of, number, config.rows, config.keys);
+    let share = KeyShare::of_block(destination.splits());
+    sequence.leave_beyond(share.block * config.rows);
+    check(|| (share.block * config.rows).lt(of.queries), "the first query of a block exists");
+    let block = Block::new(mask, of, share.block, config.rows, config.keys);
     let [computing, copying] = roles(config);
     let (warp, rows) = (warp_index(), config.warp_rows);
     let first_row = warp * rows;
@@ -53,8 +54,8 @@ fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
         CopyRing::filled_by(copying, "values", config.stages, config.keys, sequence.keys(&v, kv_head, dims.value));
     let weights = HandedRows::new(config.computing_warps(), warp, rows, config.keys);
 
-    queries.start(number);
-    let tiles = begin(&[&keys, &values], block.tiles.clone());
+    queries.start(share.block);
+    let tiles = begin(&[&keys, &values], share.tiles(block.tiles.clone()));
     let query = queries.wait();
 
     let first_query = block.first_query + first_row;
@@ -91,9 +92,7 @@ fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     computing.run(|| {
         softmax.gather();
         sink.iter().for_each(|sink| sink.join(&mut softmax, &mut output));
-        output.scale_rows(softmax.inverse_sum());
-        check(|| output.all(F32::is_finite), "the output is finite");
-        store_output(&output, &sequence.queries(&o, head, dims.value), first_query);
-        store_log_sum_exp(softmax.log_sum_exp(), &lse.row(&sequence, head), first_query, of.queries);
+        let at = Place { sequence: &sequence, head, first_query, share: &share };
+        destination.store(&mut output, &softmax, dims.value, &at);
     });
 }

@@ -50,7 +50,7 @@ pub struct Trial<'k> {
 /// How much of the launches is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// One cluster of each, or all where clusters may wait for each other.
+    /// One cluster of each, or all where clusters may wait for each other, or a launch read what all of an earlier one wrote.
     Glance,
     Whole,
 }
@@ -162,7 +162,8 @@ impl<'k> Trial<'k> {
 
     /// Ends soon after a cluster has more faults than the limit.
     fn run(&self, mut loaded: Loaded, seed: u64, extent: Extent, fault_limit: u64) -> Result<(Run, Memory), Error> {
-        let clusters = if extent == Extent::Glance && !self.communicating { 1 } else { u64::MAX };
+        let alone = !self.communicating && self.resolved.launches.len() == 1;
+        let clusters = if extent == Extent::Glance && alone { 1 } else { u64::MAX };
         let instruction_budget = self.budgets[extent as usize];
         // Of what a glance computes only whether schedules agree is asked.
         let precision = if extent == Extent::Glance { Precision::Fast } else { Precision::Exact };

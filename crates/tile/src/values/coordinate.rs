@@ -27,6 +27,16 @@ impl Cell {
         Coordinate { base: self.share.lane_of_row() * self.run, constant: self.column }
     }
 
+    /// Whether its column is one of so many: known while generating, unless lanes differ.
+    #[track_caller]
+    pub fn is_before(self, columns: u32) -> Pred {
+        let of_lanes = self.columns_of_lanes();
+        if of_lanes.contains(&columns) {
+            return self.column().lt(columns.into());
+        }
+        (of_lanes.start < columns).into()
+    }
+
     /// The columns that the lanes of a row have in this register and its neighbours.
     pub fn columns_of_lanes(self) -> Range<u32> {
         let at_once = self.share.columns_at_once(self.run);

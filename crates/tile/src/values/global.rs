@@ -5,7 +5,10 @@
 use super::{Cell, Coordinate, Element, Packed, Pred, Type, U32, U64, Value};
 use crate::builder::{Reach, with};
 use crate::error::BuildError;
-use crate::instructions::{GlobalPointer, Pointer, cvta_to_global_u64, ld_global, ld_global_nc, ld_param, st_global};
+use crate::instructions::{
+    GlobalPointer, Pointer, cvta_to_global_u64, ld_global, ld_global_nc, ld_global_v2, ld_param, st_global,
+    st_global_v2,
+};
 use std::marker::PhantomData;
 use std::panic::Location;
 
@@ -84,6 +87,18 @@ impl<T: Type> Slice<T> {
     pub fn store(&self, index: U32, value: Value<T>) {
         st_global(self.at(index), value);
     }
+
+    /// An element at an even place, and the one behind it.
+    #[track_caller]
+    pub fn load_pair(&self, index: U32) -> [Value<T>; 2] {
+        ld_global_v2(self.at(index))
+    }
+
+    /// The same way round. The constant part of `index` becomes the instruction's offset.
+    #[track_caller]
+    pub fn store_pair(&self, index: Coordinate, pair: [Value<T>; 2]) {
+        st_global_v2(self.at(index.base).plus(index.constant * T::BYTES), pair);
+    }
 }
 
 /// (batch, head, row, column) of `E` in any order, columns contiguous.
@@ -158,11 +173,7 @@ impl<E: Element> Matrix<E> {
     /// Whether it has the column of `cell`: known while generating, unless lanes differ.
     #[track_caller]
     pub fn has_column_of(&self, cell: Cell) -> Pred {
-        let of_lanes = cell.columns_of_lanes();
-        if of_lanes.contains(&self.columns) {
-            return cell.column().lt(self.columns.into());
-        }
-        (of_lanes.start < self.columns).into()
+        cell.is_before(self.columns)
     }
 
     /// Stores two neighbours of one row. The constant part of `column` becomes the instruction's offset.

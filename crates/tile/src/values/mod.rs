@@ -194,6 +194,12 @@ impl<T: Type> Value<T> {
         crate::instructions::shfl_sync_bfly_b32(self, mask)
     }
 
+    /// The value of lane number `lane`, the same for all that ask.
+    #[track_caller]
+    pub fn of_lane(self, lane: impl Into<U32>) -> Value<T> {
+        crate::instructions::shfl_sync_idx_b32(self, lane)
+    }
+
     /// A copy in a register of its own.
     #[track_caller]
     pub(crate) fn copied(self) -> Value<T> {

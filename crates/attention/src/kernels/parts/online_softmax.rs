@@ -24,7 +24,7 @@ impl OnlineSoftmax {
     pub fn update(&mut self, scores: &mut Fragment) -> Rows {
         let old = self.max.get();
         let max = old.max(scores.row_max().map(|max| max * self.scale));
-        let below = -base(max);
+        let below = -max.map(base);
         let shrink = (old + below).exp2();
         check(|| all(old, max, |old, max| max.ge(old)), "the maximum of a row never decreases");
         scores.update(|cell, score| score.mul_add(self.scale, below.of(cell)).exp2());
@@ -58,7 +58,7 @@ impl OnlineSoftmax {
     /// Takes in another part of the same rows; returns by what this part's and the other's outputs shrink.
     pub fn join(&mut self, max: Rows, sum: Rows) -> [Rows; 2] {
         let joint = self.max().max(max);
-        let below = -base(joint);
+        let below = -joint.map(base);
         let [mine, other] = [self.max(), max].map(|max| (max + below).exp2());
         self.sum.set(self.sum() * mine + sum * other);
         self.max.set(joint);
@@ -67,12 +67,12 @@ impl OnlineSoftmax {
 
     /// `1 / sum`, and zero for a row that saw no key.
     pub fn inverse_sum(&self) -> Rows {
-        self.sum().map(|sum| select(sum.eq(0.0), 0.0, sum.recip()))
+        self.sum().map(inverse)
     }
 
     /// `ln Σ exp(scale · score)`; −∞ for a row that saw no key.
     pub fn log_sum_exp(&self) -> Rows {
-        (base(self.max()) + self.sum().log2()) * LN_2
+        (self.max().map(base) + self.sum().log2()) * LN_2
     }
 }
 
@@ -84,7 +84,12 @@ fn all(left: Rows, right: Rows, holds: impl Fn(F32, F32) -> Pred) -> Pred {
     left.iter().zip(right.iter()).fold(true.into(), |all, (left, right)| all & holds(left, right))
 }
 
+/// Zero for a sum of nothing.
+pub(in crate::kernels) fn inverse(sum: F32) -> F32 {
+    select(sum.eq(0.0), 0.0, sum.recip())
+}
+
 /// The exponent's origin. A row without any key yet has maximum −∞, and −∞ − −∞ must not appear.
-fn base(max: Rows) -> Rows {
-    max.map(|max| select(max.eq(f32::NEG_INFINITY), 0.0, max))
+pub(in crate::kernels) fn base(max: F32) -> F32 {
+    select(max.eq(f32::NEG_INFINITY), 0.0, max)
 }

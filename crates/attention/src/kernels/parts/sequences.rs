@@ -83,6 +83,15 @@ impl Sequence {
         }
     }
 
+    /// The number of its first query among those of all sequences.
+    #[track_caller]
+    pub fn first_query(&self) -> U64 {
+        match self.place {
+            Place::Batch(batch) => batch.widening_mul(self.of.queries),
+            Place::Rows { first_query, .. } => first_query.to_u64(),
+        }
+    }
+
     /// What an array of one number for each query of each sequence has for its own, and the same for keys.
     #[track_caller]
     pub fn numbers(&self, of_queries: Slice<u32>, of_keys: Slice<u32>) -> [Slice<u32>; 2] {

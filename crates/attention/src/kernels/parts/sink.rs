@@ -15,9 +15,15 @@ impl Sink {
         Sink { logit: Slice::parameter("sinks").load(head) }
     }
 
+    /// The maximum of a part that has seen nothing else, as [`OnlineSoftmax`] has it: its sum is one.
+    #[track_caller]
+    pub fn max(&self) -> F32 {
+        self.logit * LOG2_E
+    }
+
     /// As if every row had seen one more key, with this score and a value of zeros.
     pub fn join(&self, softmax: &mut OnlineSoftmax, output: &mut Fragment) {
-        let max = softmax.max().map(|_| self.logit * LOG2_E);
+        let max = softmax.max().map(|_| self.max());
         let [mine, _] = softmax.join(max, max.map(|_| 1.0.into()));
         output.scale_rows(mine);
     }

@@ -1,0 +1,63 @@
+//! Where a block leaves its result: in O and the log-sum-exp, or, where it saw a share of the keys, in scratch memory.
+
+use super::epilogue::{store_log_sum_exp, store_output};
+use super::key_share::KeyShare;
+use super::online_softmax::OnlineSoftmax;
+use super::scratch::Scratch;
+use super::sequences::{LogSumExp, Sequence};
+use tile::prelude::*;
+
+pub enum Destination<E> {
+    Result { o: Tensor<E>, lse: LogSumExp },
+    Scratch(Scratch),
+}
+
+/// Which rows a warp has.
+pub struct Place<'a> {
+    pub sequence: &'a Sequence,
+    pub head: U32,
+    pub first_query: U32,
+    pub share: &'a KeyShare,
+}
+
+impl<E: Element> Destination<E> {
+    /// Parameters of [`Scratch`], or O and `lse`.
+    #[track_caller]
+    pub fn parameter(split: bool, packed: bool) -> Destination<E> {
+        if split {
+            return Destination::Scratch(Scratch::parameter());
+        }
+        let tensor = if packed { Tensor::<E>::unbatched } else { Tensor::<E>::parameter };
+        Destination::Result { o: tensor("o"), lse: LogSumExp::parameter(packed) }
+    }
+
+    /// Into how many shares keys are split, if they are.
+    pub fn splits(&self) -> Option<U32> {
+        match self {
+            Destination::Result { .. } => None,
+            Destination::Scratch(scratch) => Some(scratch.splits),
+        }
+    }
+
+    /// `columns` of the output, which the softmax is yet to divide.
+    pub fn store(&self, output: &mut Fragment, softmax: &OnlineSoftmax, columns: u32, at: &Place) {
+        let Place { sequence, head, first_query, share } = *at;
+        match self {
+            Destination::Result { o, lse } => {
+                output.scale_rows(softmax.inverse_sum());
+                check(|| output.all(F32::is_finite), "the output is finite");
+                store_output(output, &sequence.queries(o, head, columns), first_query);
+                store_log_sum_exp(softmax.log_sum_exp(), &lse.row(sequence, head), first_query, sequence.of.queries);
+            }
+            Destination::Scratch(scratch) => {
+                for row in 0..output.share().rows_per_lane() {
+                    let query = output.share().row(row) + first_query;
+                    when(query.lt(sequence.of.queries), || {
+                        let parts = scratch.row(sequence, query.value(), head, columns);
+                        parts.store(share.number(), row, output, softmax);
+                    });
+                }
+            }
+        }
+    }
+}

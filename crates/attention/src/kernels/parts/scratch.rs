@@ -1,0 +1,66 @@
+//! What blocks that share the keys of their queries leave behind for the kernel that joins it.
+
+use super::online_softmax::OnlineSoftmax;
+use super::sequences::Sequence;
+use tile::prelude::*;
+
+/// Of each query and head, and of each share of the keys: the weighted sum of values, not yet divided, and maximum and sum of
+/// the softmax. Shares of a row lie one behind the other.
+pub struct Scratch {
+    /// `[query, head, share, column]`
+    outputs: Slice<f32>,
+    /// `[query, head, share, 2]`
+    statistics: Slice<f32>,
+    pub splits: U32,
+}
+
+impl Scratch {
+    #[track_caller]
+    pub fn parameter() -> Scratch {
+        let [outputs, statistics] = ["part_outputs", "part_statistics"].map(Slice::parameter);
+        Scratch { outputs, statistics, splits: parameter("splits") }
+    }
+
+    /// What the shares of one row have left, or will leave.
+    #[track_caller]
+    pub fn row(&self, sequence: &Sequence, query: U32, head: U32, columns: u32) -> Parts {
+        // In a grid y is the heads.
+        let row = (sequence.first_query() + query.to_u64()) * grid_size(1).to_u64() + head.to_u64();
+        let first = row * self.splits.to_u64();
+        let outputs = self.outputs.skip(first * u64::from(columns));
+        Parts { outputs, statistics: self.statistics.skip(first * 2), columns }
+    }
+}
+
+/// The shares of one row.
+pub struct Parts {
+    outputs: Slice<f32>,
+    statistics: Slice<f32>,
+    columns: u32,
+}
+
+impl Parts {
+    /// Two neighbours of the output of one share.
+    #[track_caller]
+    pub fn output(&self, share: U32, column: U32) -> [F32; 2] {
+        self.outputs.load_pair(share * self.columns + column)
+    }
+
+    /// Maximum and sum of one share.
+    #[track_caller]
+    pub fn statistics(&self, share: U32) -> [F32; 2] {
+        self.statistics.load_pair(share * 2)
+    }
+
+    /// The lane's `row`-th row of one share. Products have columns in sixteens, and lanes in pairs; those that the output does
+    /// not have are left out. Of the lanes that hold a row, the first writes its statistics.
+    pub fn store(&self, share: U32, row: usize, output: &Fragment, softmax: &OnlineSoftmax) {
+        let outputs = self.outputs.skip(share.widening_mul(self.columns));
+        for (cell, pair) in output.pairs_of_row(row) {
+            when(cell.is_before(self.columns), || outputs.store_pair(cell.column(), pair));
+        }
+        let of_row = |rows: Rows| rows.iter().nth(row).unwrap_or(0.0.into());
+        let pair = [softmax.max(), softmax.sum()].map(of_row);
+        when(output.share().is_first_lane(), || self.statistics.store_pair(Coordinate::from(0) + share * 2, pair));
+    }
+}
