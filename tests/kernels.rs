@@ -32,7 +32,7 @@ fn check_scalar(problem: &Problem) {
 }
 
 fn check_each(problem: &Problem, configs: impl IntoIterator<Item = Config>) {
-    for config in configs.into_iter().filter(|config| config.fits(problem.dims())) {
+    for config in configs.into_iter().filter(|config| config.serves(problem)) {
         let case = Case::new(kernels::kernel(problem, &config).unwrap()).unwrap();
         assert_eq!(case.problem, *problem, "config {}: what the recipe says", config.id);
         let sanitized = run(&case.kernel);

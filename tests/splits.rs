@@ -36,8 +36,8 @@ fn check(problem: &str, config: &Config) {
 
 fn check_all(problems: &[&str], splits: &[u32]) {
     for (problem, splits) in problems.iter().flat_map(|problem| splits.iter().map(move |splits| (problem, *splits))) {
-        let dims = problem.parse::<Problem>().unwrap().dims();
-        for config in CONFIGS.into_iter().filter(|config| HERE.contains(&config.id) && config.fits(dims)) {
+        let parsed = problem.parse::<Problem>().unwrap();
+        for config in CONFIGS.into_iter().filter(|config| HERE.contains(&config.id) && config.serves(&parsed)) {
             check(problem, &Config { splits, ..config });
         }
     }

@@ -64,7 +64,7 @@ fn cases(problem: &Problem, configs: impl IntoIterator<Item = Config>) -> Vec<Ca
         kernel: kernels::kernel(problem, &config).unwrap(),
         formula: Formula::of(problem, Buffers::LOWER),
     };
-    configs.into_iter().filter(|config| config.fits(problem.dims())).map(case).collect()
+    configs.into_iter().filter(|config| config.serves(problem)).map(case).collect()
 }
 
 /// Ragged and even lengths, more queries than keys and fewer, rows that see no key, groups of heads.

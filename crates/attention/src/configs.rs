@@ -1,6 +1,7 @@
 //! Kernel configurations: one row each. Tests of parity, emulation and text go through the table.
 
 use crate::Error;
+use crate::Problem;
 use crate::problem::{Dims, HEAD_DIMS};
 
 /// How a kernel cuts its work.
@@ -96,6 +97,15 @@ pub const MAX_SHARED_BYTES: u32 = 99 * 1024;
 /// loaded ahead) needs no stack. Measured with ptxas 13.0.
 pub const MAX_FRAGMENT_REGISTERS: u32 = 224;
 
+/// The same where a kernel keeps more in mind: where its sequence begins and ends, or who is in which document. At 224, config 8
+/// spills up to 16 bytes.
+const MAX_WHEN_CROWDED: u32 = 208;
+
+/// What a kernel for the problem may take.
+pub fn max_fragment_registers(problem: &Problem) -> u32 {
+    if problem.packed().is_some() || problem.documents() { MAX_WHEN_CROWDED } else { MAX_FRAGMENT_REGISTERS }
+}
+
 /// The same with queries, if they are held all the time: the first to spill are those that would take 208.
 const MAX_WITH_QUERIES: u32 = 192;
 
@@ -187,6 +197,11 @@ impl Config {
         self.shared_bytes(dims) <= MAX_SHARED_BYTES && self.fragment_registers(dims) <= MAX_FRAGMENT_REGISTERS
     }
 
+    /// Whether it also leaves the registers that such a problem takes besides.
+    pub fn serves(&self, problem: &Problem) -> bool {
+        self.fits(problem.dims()) && self.fragment_registers(problem.dims()) <= max_fragment_registers(problem)
+    }
+
     /// How many blocks are to fit on a processor of an L4: as many as have room for their shared memory and registers, up to
     /// four. Beyond that the assembler would save registers and spill.
     pub const fn blocks_per_processor(&self, dims: Dims) -> u32 {
@@ -240,10 +255,7 @@ impl Config {
     /// Warps divide rows and keys in sixteens, and every historic configuration serves heads of up to 128
     /// columns, the others of 64 at least.
     const fn is_sound(&self) -> bool {
-        self.warp_rows.is_multiple_of(16)
-            && self.rows.is_multiple_of(self.warp_rows)
-            && self.computing_warps().is_multiple_of(self.row_groups())
-            && self.keys.is_multiple_of(self.key_groups() * 16)
+        self.divides()
             && self.has_room_to_merge(Dims { head: 64, value: 64 })
             && self.fits(Dims { head: 64, value: 64 })
             && match self.scalar() {
@@ -254,9 +266,30 @@ impl Config {
             }
     }
 
+    /// Whether its warps share out rows and keys without a rest: products take sixteen of each.
+    pub const fn divides(&self) -> bool {
+        if let Math::Scalar = self.math {
+            return self.is_sound_on_plain_cores();
+        }
+        self.warps > self.copy_warps
+            && self.stages > 0
+            && self.warp_rows > 0
+            && self.warp_rows.is_multiple_of(16)
+            && self.rows >= self.warp_rows
+            && self.rows.is_multiple_of(self.warp_rows)
+            && self.computing_warps().is_multiple_of(self.row_groups())
+            && self.keys > 0
+            && self.keys.is_multiple_of(self.key_groups() * 16)
+    }
+
     /// Warps divide rows, lanes keys, and a lane has numbers for at most eight rows.
     const fn is_sound_on_plain_cores(&self) -> bool {
-        self.rows.is_multiple_of(self.computing_warps()) && self.keys.is_multiple_of(32) && self.warp_rows <= 8
+        self.warps > self.copy_warps
+            && self.stages > 0
+            && self.rows == self.warp_rows * self.computing_warps()
+            && self.keys > 0
+            && self.keys.is_multiple_of(32)
+            && self.warp_rows <= 8
     }
 }
 

@@ -125,7 +125,9 @@ impl Context {
         Ok(Arc::new(Context { number, handle, id, device, retained: retain_primary(number, handle)? }))
     }
 
-    /// The context that is current for this thread; if none is, the primary one of GPU 0. Cheap after the first time.
+    /// The context that is current for this thread; if none is, the primary one of GPU 0, which becomes the thread's, as it does
+    /// for users of the runtime: entering it for every call would cost more than all else that a call does. Cheap after
+    /// the first time.
     pub fn here() -> Result<Arc<Context>, Error> {
         static OPENED: OnceLock<()> = OnceLock::new();
         if OPENED.get().is_none() {
@@ -138,13 +140,24 @@ impl Context {
             Some(id) => context.id == id,
             None => context.retained && context.number == 0,
         };
-        if let Some(context) = met.iter().find(known) {
-            return Ok(context.clone());
-        }
+        let found = met.iter().find(known).cloned();
         drop(met);
-        let context = if wanted.is_some() { Context::current()? } else { Context::open(0)? };
-        MET.write().unwrap_or_else(PoisonError::into_inner).push(context.clone());
+        let context = match (found, wanted) {
+            (Some(context), Some(_)) => return Ok(context),
+            (Some(context), None) => context,
+            (None, Some(_)) => Context::current()?.met(),
+            (None, None) => Context::open(0)?.met(),
+        };
+        if wanted.is_none() {
+            // SAFETY: the handle is retained as long as the context lives, which is for ever: it was met.
+            check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(context.handle) })?;
+        }
         Ok(context)
+    }
+
+    fn met(self: Arc<Context>) -> Arc<Context> {
+        MET.write().unwrap_or_else(PoisonError::into_inner).push(self.clone());
+        self
     }
 
     /// The number of the GPU, as CUDA_VISIBLE_DEVICES counts.

@@ -48,9 +48,12 @@ impl Module {
     }
 
     /// The same, through a cache: what was compiled before is loaded as machine code. One way for all: the cubin of the
-    /// driver's linker is what is kept, loaded, hashed and shown. Only a text that the linker refuses, and that the
-    /// loader then takes, is loaded as it is; [`Module::log`] says so.
+    /// driver's linker is what is kept, loaded, hashed and shown. Only a text that the linker refuses or gets wrong, and
+    /// that the loader takes, is loaded as it is; [`Module::log`] says so.
     pub fn from_ptx_cached(context: &Arc<Context>, cache: &Cache, file: &str, text: &str) -> Result<Module, Error> {
+        if has_both_kinds_of_shared_memory(text) {
+            return Module::without_cubin(context, file, text, "it misplaces dynamic shared memory behind static");
+        }
         let (key, mut log) = (Key::new(text, context.device()), String::new());
         let compile = || -> Result<Vec<u8>, Error> {
             let (cubin, said) = link::compile(context, file, text)?;
@@ -66,17 +69,17 @@ impl Module {
             Module::of_cubin(context, file, &fresh)
         });
         if is_refused(&loaded) {
-            return Module::without_cubin(context, file, text, loaded.err());
+            let why = loaded.err().map(|error| error.to_string()).unwrap_or_default();
+            return Module::without_cubin(context, file, text, &why);
         }
         loaded.iter_mut().for_each(|module| module.log = std::mem::take(&mut log));
         loaded
     }
 
     /// What the loader makes of the text itself; nobody sees the machine code. If it refuses the text too, it says why.
-    fn without_cubin(context: &Arc<Context>, file: &str, text: &str, why: Option<Error>) -> Result<Module, Error> {
+    fn without_cubin(context: &Arc<Context>, file: &str, text: &str, why: &str) -> Result<Module, Error> {
         let image = link::zero_ended(file, text)?;
         let (code, log) = Module::load(context, file, image.as_bytes_with_nul())?;
-        let why = why.map(|error| error.to_string()).unwrap_or_default();
         let log =
             format!("loaded as PTX, without machine code to keep or to show, for the linker failed: {why}\n{log}");
         Ok(Module { code, cubin: None, log })
@@ -140,6 +143,12 @@ impl Module {
         check("cuModuleGetFunction", status)?;
         Ok(Function { handle, context: self.code.context.clone(), entry: entry.into(), module: PhantomData })
     }
+}
+
+/// Driver 580's linker places the dynamic part right behind the static one, whatever its alignment; its loader does not.
+fn has_both_kinds_of_shared_memory(text: &str) -> bool {
+    let declares = |words: &str| text.lines().any(|line| line.trim_start().starts_with(words));
+    declares(".extern .shared") && (declares(".shared") || declares(".visible .shared"))
 }
 
 fn is_refused(loaded: &Result<Module, Error>) -> bool {
@@ -362,6 +371,13 @@ fn configuration(launch: &Launch, stream: CUstream, attributes: &mut [CUlaunchAt
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn static_and_dynamic_shared_memory_are_told_apart() {
+        let (fixed, dynamic) = ("  .shared .align 8 .b8 full[16];\n", ".extern .shared .align 1024 .b8 tiles[];\n");
+        assert!(has_both_kinds_of_shared_memory(&format!("{dynamic}{fixed}")));
+        assert!(!has_both_kinds_of_shared_memory(fixed) && !has_both_kinds_of_shared_memory(dynamic));
+    }
 
     #[test]
     fn a_launch_says_its_cluster_and_its_overlap() {

@@ -96,6 +96,7 @@ functions! {
     cuCtxGetCurrent(context: *mut CUcontext);
     cuCtxGetDevice(device: *mut CUdevice);
     cuCtxGetId(context: CUcontext, id: *mut c_ulonglong);
+    cuCtxSetCurrent(context: CUcontext);
     cuCtxPushCurrent_v2(context: CUcontext);
     cuCtxPopCurrent_v2(context: *mut CUcontext);
     cuCtxSynchronize();

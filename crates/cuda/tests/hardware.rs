@@ -521,10 +521,12 @@ fn contexts_of_the_callers_are_used(cuda: &Cuda) {
     assert!(matches!(Context::current(), Err(Error::NoContext)), "calls leave the thread as it was");
     let ids = || (Context::current().unwrap().id(), Context::here().unwrap().id());
     assert_eq!(cuda.context().within(ids).unwrap(), (cuda.context().id(), cuda.context().id()));
-    let elsewhere = std::thread::spawn(|| (Context::current().map(|_| ()), Context::here().unwrap().id()));
-    let (current, here) = elsewhere.join().unwrap();
+    let current = || Context::current().map(|context| context.id());
+    let elsewhere = std::thread::spawn(move || (current(), Context::here().unwrap().id(), current().unwrap()));
+    let (current, here, afterwards) = elsewhere.join().unwrap();
     assert!(matches!(current, Err(Error::NoContext)), "a new thread has none");
     assert_eq!(here, cuda.context().id(), "and gets the primary one");
+    assert_eq!(afterwards, here, "which it keeps");
 }
 
 /// A context that another library made, and destroys while a second thread still has it.

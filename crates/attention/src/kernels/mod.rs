@@ -11,7 +11,7 @@ pub use ampere::{ENTRY, Parts};
 pub use combine::{ENTRY as COMBINE_ENTRY, MAX_SPLITS, threads as combine_threads};
 pub use recipe::{kernel, kernel_with};
 
-use crate::configs::{Config, MAX_FRAGMENT_REGISTERS, MAX_SHARED_BYTES, Math};
+use crate::configs::{Config, MAX_SHARED_BYTES, Math, max_fragment_registers};
 use crate::problem::{DType, Dims};
 use crate::visibility::MaskKind;
 use crate::{Error, Problem};
@@ -66,14 +66,22 @@ pub fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
         Err(Error::Unsupported { id: config.id, problem: problem.to_string(), found, expected })
     };
     let dims = problem.dims();
-    if !config.fits(dims) {
-        let others = Config::all().filter(|other| other.math == config.math && other.fits(dims));
+    if !config.divides() {
+        let Config { rows, keys, warps, warp_rows, .. } = config;
+        let found = format!("{rows}×{keys} tiles for {warps} warps of {warp_rows} rows");
+        return refuse(found, "tiles that the warps share out in sixteens".into());
+    }
+    if !config.serves(problem) {
+        let others = Config::all().filter(|other| other.math == config.math && other.serves(problem));
         let others = others.map(|other| other.id.to_string()).collect::<Vec<_>>().join(" or ");
         let (found, most) = match config.shared_bytes(dims) {
             bytes if bytes > MAX_SHARED_BYTES => {
                 (format!("{bytes} bytes of shared memory for a block"), MAX_SHARED_BYTES)
             }
-            _ => (format!("{} registers for fragments", config.fragment_registers(dims)), MAX_FRAGMENT_REGISTERS),
+            _ => (
+                format!("{} registers for fragments", config.fragment_registers(dims)),
+                max_fragment_registers(problem),
+            ),
         };
         return refuse(found, format!("at most {most}: use config {others}"));
     }
@@ -99,7 +107,7 @@ pub fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
         if sum > u64::from(u32::MAX) {
             return refuse(
                 format!("a window of {left} and {right} keys"),
-                "one that is shorter than the lengths".into(),
+                "one that makes less than 2^32 with queries and keys".into(),
             );
         }
     }
