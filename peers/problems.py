@@ -72,6 +72,11 @@ def decode():
         Problem(1, heads, kv_heads, 1, keys, 128)
         for heads, kv_heads in ((8, 8), (32, 8), (32, 32))
         for keys in (1024, 4096, 8192, 16384, 65536)
+    ] + [
+        Problem(1, 8, 8, 1, 8192, 64),
+        Problem(1, 32, 32, 1, 8192, 64),
+        Problem(16, 32, 32, 1, 4096, 64),
+        Problem(16, 32, 32, 1, 4096, 128),
     ]
 
 

@@ -267,6 +267,6 @@ mod tests {
             BuiltIn { problem, config: Some(5), math: Math::Tensor, debug: false, splits: Some(16), arch: Gpu::H200 };
         assert_eq!(split.words().unwrap(), "--problem 'f16 B1 H8 Sq1 Sk8192 D128 full' --config 5 --splits 16");
         let planned = BuiltIn { config: None, splits: None, ..split };
-        assert_eq!(planned.words().unwrap(), "--problem 'f16 B1 H8 Sq1 Sk8192 D128 full' --config 7 --splits 32");
+        assert_eq!(planned.words().unwrap(), "--problem 'f16 B1 H8 Sq1 Sk8192 D128 full' --config 5 --splits 32");
     }
 }

@@ -66,23 +66,31 @@ struct Row {
     config: u32,
     /// Columns of the widest of Q, K, V and O.
     most_columns: u32,
+    /// Of a head; of packed sequences, all their rows together: how long each is, a GPU may be the only one to know.
+    most_queries: u32,
     /// Blocks that every processor must get, so that none is idle while others work.
     least_blocks: u32,
 }
 
+const ANY: u32 = u32::MAX;
+
 /// The first row that holds is taken. Measured on an H200; that the same order holds on sm_80, sm_86 and sm_89 is a model
 /// (their own processors and shared memory, the same thresholds) and not measured.
 #[rustfmt::skip] // One row per line.
-const ROWS: [Row; 4] = [
+const ROWS: [Row; 6] = [
+    // Measured with one query, of 8 to 512 heads: rows without a query cost time, and 128 keys at a time less of it.
+    Row { config: 9, most_columns: 64, most_queries: 32, least_blocks: 0 },
+    // Measured with one query, of 8 to 512 heads.
+    Row { config: 5, most_columns: 128, most_queries: 16, least_blocks: 0 },
     // Measured: warps of 32 queries read keys and values half as often; the fastest as soon as two blocks share a processor.
-    Row { config: 8, most_columns: 128, least_blocks: 2 },
+    Row { config: 8, most_columns: 128, most_queries: ANY, least_blocks: 2 },
     // Measured: few queries and narrow heads: many blocks, and few passes over the keys.
-    Row { config: 9, most_columns: 64, least_blocks: 0 },
+    Row { config: 9, most_columns: 64, most_queries: ANY, least_blocks: 0 },
     // Measured: the same for wide heads, where 128 keys at a time would leave a processor with a single block.
-    Row { config: 7, most_columns: 128, least_blocks: 0 },
+    Row { config: 7, most_columns: 128, most_queries: ANY, least_blocks: 0 },
     // Measured: the one that has room for heads of any width. Its tiles are the smallest, too (config 1 takes more than
     // config 7), so that it is what is left where shared memory is short; that is not measured.
-    Row { config: 6, most_columns: 256, least_blocks: 0 },
+    Row { config: 6, most_columns: 256, most_queries: ANY, least_blocks: 0 },
 ];
 
 /// The configuration for a problem on a GPU.
@@ -103,14 +111,15 @@ pub fn plan_unsplit(problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
 /// another multiplies.
 const SPLIT_BLOCKS: u64 = 2;
 
-/// Tiles of keys that a share has at least: it must be worth a block's start, and a part that is written and read again.
+/// Tiles of keys that take about as long as the kernel that joins parts (measured: three of 64 keys). Fewer are not split.
 const LEAST_TILES: u32 = 4;
 
 /// Among how many blocks the keys of each block of queries are split.
 ///
-/// A model, not yet measured: keys are split where at least half of the processors would have no block at all. Then there are as
-/// many shares as fill every processor with [`SPLIT_BLOCKS`], but none of less than [`LEAST_TILES`] of the tiles that the
-/// block with the most keys sees.
+/// Keys are split where at least half of the processors would have no block at all. Then there are as many shares as fill every
+/// processor with [`SPLIT_BLOCKS`], down to a tile each, counted in the block that sees the most keys. Measured on an H200 with
+/// one query of 8 and of 32 heads. A model, not measured: the same on other GPUs, and [`LEAST_TILES`] for each share where heads
+/// have several blocks of queries, since parts grow with the queries.
 fn splits(config: &Config, problem: &Problem, gpu: &Gpu) -> u32 {
     let (blocks, processors) = (blocks(config, problem), u64::from(gpu.processors));
     if blocks > processors / 2 {
@@ -118,7 +127,12 @@ fn splits(config: &Config, problem: &Problem, gpu: &Gpu) -> u32 {
     }
     let room = u64::from(gpu.shared_bytes / config.shared_bytes(problem.dims())).clamp(1, SPLIT_BLOCKS);
     let filling = u32::try_from(processors * room / blocks).unwrap_or(MAX_SPLITS);
-    filling.min(most_tiles(config, problem) / LEAST_TILES).clamp(1, MAX_SPLITS)
+    let tiles = most_tiles(config, problem);
+    let shares = match problem.q_shape().rows {
+        rows if rows <= config.rows && tiles >= LEAST_TILES => tiles,
+        _ => tiles / LEAST_TILES,
+    };
+    filling.min(shares).clamp(1, MAX_SPLITS)
 }
 
 /// Key tiles of the block that sees the most.
@@ -136,6 +150,7 @@ impl Row {
     fn holds(&self, config: &Config, problem: &Problem, gpu: &Gpu) -> bool {
         let dims = problem.dims();
         dims.head.max(dims.value) <= self.most_columns
+            && problem.q_shape().rows <= self.most_queries
             && config.serves(problem)
             && config.shared_bytes(dims) <= gpu.shared_bytes
             && blocks(config, problem) >= u64::from(self.least_blocks) * u64::from(gpu.processors)
@@ -185,8 +200,11 @@ mod tests {
     #[test]
     fn few_queries_go_by_the_width_of_the_heads() {
         assert_eq!(planned("B1 H8 Sq1 Sk4096 D64", &Gpu::H200), 9);
-        assert_eq!(planned("B1 H8 Sq1 Sk4096 D64/72", &Gpu::H200), 7);
-        assert_eq!(planned("B1 H8 Sq1 Sk4096 D128", &Gpu::H200), 7);
+        assert_eq!(planned("B1 H8 Sq16 Sk4096 D64/72", &Gpu::H200), 5);
+        assert_eq!(planned("B64 H8 Sq16 Sk4096 D128", &Gpu::H200), 5);
+        assert_eq!(planned("B1 H8 Sq17 Sk4096 D128", &Gpu::H200), 7);
+        assert_eq!(planned("B64 H8 Sq32 Sk4096 D64", &Gpu::H200), 9);
+        assert_eq!(planned("B64 H8 Sq33 Sk4096 D64", &Gpu::H200), 8);
         assert_eq!(planned("B8 H64 S4096 D192/128", &Gpu::H200), 6);
     }
 
@@ -203,7 +221,7 @@ mod tests {
         plan(&problem.parse().unwrap(), gpu).unwrap().splits
     }
 
-    /// 64 × 64 tiles of 80 KiB: two blocks of an H200, one of an L4.
+    /// 16 × 64 tiles take 94 KB, and 64 × 64 tiles 80 KiB: two blocks of an H200, one of an L4.
     #[test]
     fn keys_are_split_where_processors_are_idle() {
         assert_eq!(splits("B1 H66 Sq1 Sk65536 D128", &Gpu::H200), 4);
@@ -216,22 +234,23 @@ mod tests {
     }
 
     #[test]
-    fn shares_have_four_tiles_at_least() {
-        assert_eq!(splits("B1 H8 Sq1 Sk4096 D128", &Gpu::H200), 16);
-        assert_eq!(splits("B1 H8 Sq1 Sk512 D128", &Gpu::H200), 2);
-        assert_eq!(splits("B1 H8 Sq1 Sk448 D128", &Gpu::H200), 1);
+    fn shares_have_a_tile_at_least_or_four_of_several_blocks() {
+        assert_eq!(splits("B1 H8 Sq1 Sk1024 D128", &Gpu::H200), 16);
+        assert_eq!(splits("B1 H8 Sq1 Sk256 D128", &Gpu::H200), 4);
+        assert_eq!(splits("B1 H8 Sq1 Sk192 D128", &Gpu::H200), 1);
         assert_eq!(splits("B1 H8 Sq1 Sk0 D128", &Gpu::H200), 1);
-        assert_eq!(splits("B1 H8 Sq1 Sk1024 D64", &Gpu::H200), 2);
+        assert_eq!(splits("B1 H8 Sq1 Sk1024 D64", &Gpu::H200), 8);
+        assert_eq!(splits("B1 H8 Sq65 Sk1024 D128", &Gpu::H200), 4);
     }
 
     /// Keys that a mask hides are no work to split.
     #[test]
     fn only_keys_that_are_seen_count() {
-        assert_eq!(splits("B1 H8 Sq1 Sk65536 D128 window511/0", &Gpu::H200), 2);
+        assert_eq!(splits("B1 H8 Sq1 Sk65536 D128 window511/0", &Gpu::H200), 8);
         assert_eq!(splits("B1 H8 Sq1 Sk65536 D128 causal", &Gpu::H200), 32);
         assert_eq!(splits("B1 H8 Sq1 Sk65536 D128 causal-top-left", &Gpu::H200), 1);
         assert_eq!(splits("B1 H2 Sq128 Sk1024 D128 causal-top-left", &Gpu::H200), 1);
-        assert_eq!(splits("B2 H2 Sq1,1 Sk4096,64 D128", &Gpu::H200), 16);
+        assert_eq!(splits("B2 H2 Sq1,1 Sk1024,64 D128", &Gpu::H200), 16);
     }
 
     /// Whatever a problem may be, there is a kernel for it, and it can be built.
