@@ -2,6 +2,7 @@
 
 use super::arguments::{self, Placed};
 use super::call::Call;
+use super::extras::Words;
 use super::parameters::{Block, Parts};
 use super::tensor::{DeviceTensor, DeviceTensorMut, View};
 use super::{Error, Options, Tensor, kernels};
@@ -134,6 +135,16 @@ fn into(
     let problem = &call.problem;
     let stream = StreamOf::new(options)?;
     let (stream, context) = (stream.get(), stream.get().context());
+    for (argument, tensor) in [("`q`", q), ("`k`", k), ("`v`", v)] {
+        context.check_same(argument, tensor.memory.context())?;
+    }
+    context.check_same("`o`", o.memory.context())?;
+    context.check_same("`lse`", lse.context())?;
+    for (extra, words) in options.extras.iter() {
+        if let Words::Device(memory) = words {
+            context.check_same(extra.argument(), memory.context())?;
+        }
+    }
     let inputs = [("q", q), ("k", k), ("v", v)].map(|(argument, tensor)| input(argument, tensor));
     let inputs = [&inputs[0], &inputs[1], &inputs[2]];
     let (o, lse) = (output(o), log_sum_exp(lse, &problem.dtype()));
@@ -141,9 +152,12 @@ fn into(
     context.device().at_least(OLDEST)?;
     let config = match split {
         Some(split) => split.config,
-        None => options.config_for(problem, &gpu(context.device()))?,
+        None => options.config_for(&call, &gpu(context.device()))?,
     };
-    attention::kernels::check(problem, &config)?;
+    match call.sequences {
+        Some(_) => attention::kernels::check_packed(problem, &config)?,
+        None => attention::kernels::check(problem, &config)?,
+    }
     let kernel = kernels::loaded(context, &call, options, &config)?;
     let (Some(split), Some(combine)) = (split, &kernel.combine) else {
         let block = Block::new(&call, options, inputs, &o, &lse, &extras);

@@ -33,7 +33,7 @@ impl<N: Number> Tensor for HostTensor<'_, N> {
         let call = Call::new(&q.view(), &k.view(), &v.view(), options)?;
         let (bits, lse) = match options.emulator {
             true => on_emulator(&call, [q, k, v], &extras, options)?,
-            false => on_gpu([q, k, v], &extras, options)?,
+            false => on_gpu(&call, [q, k, v], &extras, options)?,
         };
         Ok(HostOutput { o: N::from_bits(bits), lse })
     }
@@ -41,7 +41,12 @@ impl<N: Number> Tensor for HostTensor<'_, N> {
 
 type Bits = (Vec<u16>, Vec<f32>);
 
-fn on_gpu<N: Number>(inputs: [&HostTensor<N>; 3], extras: &Extras<&[u8]>, options: &Options) -> Result<Bits, Error> {
+fn on_gpu<N: Number>(
+    call: &Call,
+    inputs: [&HostTensor<N>; 3],
+    extras: &Extras<&[u8]>,
+    options: &Options,
+) -> Result<Bits, Error> {
     let own;
     let stream = match options.stream {
         Some(stream) => stream,
@@ -58,7 +63,10 @@ fn on_gpu<N: Number>(inputs: [&HostTensor<N>; 3], extras: &Extras<&[u8]>, option
         let HostTensor { shape, layout, .. } = *inputs[index];
         DeviceTensor::new(memory[index].slice(), N::DTYPE, shape, layout)
     });
-    let output = attention(&q, &k, &v, &options.clone().stream(stream).with_extras(extras))?;
+    let mut options = options.clone().stream(stream).with_extras(extras);
+    // The host has seen how long sequences are; the copies are the GPU's.
+    options.longest = call.sequences.map(|sequences| sequences.longest);
+    let output = attention(&q, &k, &v, &options)?;
     let (mut o, mut lse) = (vec![0; output.o.slice().bytes() / 2], vec![0.0; output.lse.slice().bytes() / 4]);
     output.o.read(stream, bytemuck::cast_slice_mut(&mut o))?;
     output.lse.read(stream, bytemuck::cast_slice_mut(&mut lse))?;

@@ -275,7 +275,7 @@ impl<'a> Options<'a> {
         self
     }
 
-    /// The stream that the launch goes into; its context is the one that computes, and becomes the thread's.
+    /// The stream that the launch goes into; its context is the one that computes.
     pub fn stream(mut self, stream: &'a Stream) -> Self {
         self.stream = Some(stream);
         self
@@ -287,11 +287,12 @@ impl<'a> Options<'a> {
         self
     }
 
-    pub(super) fn config_for(&self, problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
+    pub(super) fn config_for(&self, call: &Call, gpu: &Gpu) -> Result<Config, Error> {
         let baseline = (self.math == Some(Math::Scalar)).then_some(BASELINE);
         let config = match self.config.or(baseline) {
             Some(id) => Config::by_id(id).ok_or(Error::Config { id })?,
-            None => planner::plan_unsplit(problem, gpu)?,
+            None if call.sequences.is_some() => planner::plan_packed(&call.problem, gpu)?,
+            None => planner::plan_unsplit(&call.problem, gpu)?,
         };
         Ok(config.with_math(self.math.unwrap_or(config.math))?)
     }
@@ -300,8 +301,8 @@ impl<'a> Options<'a> {
     /// are.
     pub(super) fn split_config_for(&self, call: &Call, gpu: &Gpu) -> Result<Config, Error> {
         match (self.config, self.math, call.sequences) {
-            (None, None, None) => Ok(planner::plan(&call.problem, gpu)?),
-            _ => self.config_for(&call.problem, gpu),
+            (None, None | Some(Math::Tensor), None) => Ok(planner::plan(&call.problem, gpu)?),
+            _ => self.config_for(call, gpu),
         }
     }
 

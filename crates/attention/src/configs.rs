@@ -101,9 +101,13 @@ pub const MAX_FRAGMENT_REGISTERS: u32 = 224;
 /// spills up to 16 bytes.
 const MAX_WHEN_CROWDED: u32 = 208;
 
-/// What a kernel for the problem may take.
-pub fn max_fragment_registers(problem: &Problem) -> u32 {
-    if problem.packed().is_some() || problem.documents() { MAX_WHEN_CROWDED } else { MAX_FRAGMENT_REGISTERS }
+/// Whether kernels for the problem keep that in mind.
+pub fn is_crowded(problem: &Problem) -> bool {
+    problem.packed().is_some() || problem.documents()
+}
+
+pub const fn max_fragment_registers(crowded: bool) -> u32 {
+    if crowded { MAX_WHEN_CROWDED } else { MAX_FRAGMENT_REGISTERS }
 }
 
 /// The same with queries, if they are held all the time: the first to spill are those that would take 208.
@@ -197,9 +201,14 @@ impl Config {
         self.shared_bytes(dims) <= MAX_SHARED_BYTES && self.fragment_registers(dims) <= MAX_FRAGMENT_REGISTERS
     }
 
-    /// Whether it also leaves the registers that such a problem takes besides.
+    /// Whether it has the room that the problem takes.
     pub fn serves(&self, problem: &Problem) -> bool {
-        self.fits(problem.dims()) && self.fragment_registers(problem.dims()) <= max_fragment_registers(problem)
+        self.has_room(problem.dims(), is_crowded(problem))
+    }
+
+    /// Whether there is room for heads of these columns, and for what a crowded kernel keeps in mind besides.
+    pub const fn has_room(&self, dims: Dims, crowded: bool) -> bool {
+        self.fits(dims) && self.fragment_registers(dims) <= max_fragment_registers(crowded)
     }
 
     /// How many blocks are to fit on a processor of an L4: as many as have room for their shared memory and registers, up to

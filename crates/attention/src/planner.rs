@@ -18,7 +18,7 @@
 
 use std::fmt;
 
-use crate::configs::Config;
+use crate::configs::{Config, is_crowded};
 use crate::kernels::MAX_SPLITS;
 use crate::kernels::parts::block::Block;
 use crate::{Error, Problem};
@@ -101,8 +101,17 @@ pub fn plan(problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
 
 /// The same for callers without memory for the parts of split keys.
 pub fn plan_unsplit(problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
+    first_row(problem, gpu, is_crowded(problem))
+}
+
+/// The same for packed sequences of which only the GPU knows where they begin, so that the problem does not say.
+pub fn plan_packed(problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
+    first_row(problem, gpu, true)
+}
+
+fn first_row(problem: &Problem, gpu: &Gpu, crowded: bool) -> Result<Config, Error> {
     let refused = || Error::Unplanned { problem: problem.to_string(), gpu: gpu.to_string() };
-    let suits = |row: &Row| Config::by_id(row.config).filter(|config| row.holds(config, problem, gpu));
+    let suits = |row: &Row| Config::by_id(row.config).filter(|config| row.holds(config, problem, gpu, crowded));
     let planned = ROWS.iter().find_map(suits).filter(|_| gpu.capability >= OLDEST);
     planned.ok_or_else(refused)
 }
@@ -128,8 +137,8 @@ fn splits(config: &Config, problem: &Problem, gpu: &Gpu) -> u32 {
     let room = u64::from(gpu.shared_bytes / config.shared_bytes(problem.dims())).clamp(1, SPLIT_BLOCKS);
     let filling = u32::try_from(processors * room / blocks).unwrap_or(MAX_SPLITS);
     let tiles = most_tiles(config, problem);
-    let shares = match problem.q_shape().rows {
-        rows if rows <= config.rows && tiles >= LEAST_TILES => tiles,
+    let shares = match problem.queries() {
+        queries if queries <= config.rows && tiles >= LEAST_TILES => tiles,
         _ => tiles / LEAST_TILES,
     };
     filling.min(shares).clamp(1, MAX_SPLITS)
@@ -147,20 +156,25 @@ fn most_tiles(config: &Config, problem: &Problem) -> u32 {
 }
 
 impl Row {
-    fn holds(&self, config: &Config, problem: &Problem, gpu: &Gpu) -> bool {
+    fn holds(&self, config: &Config, problem: &Problem, gpu: &Gpu, crowded: bool) -> bool {
         let dims = problem.dims();
         dims.head.max(dims.value) <= self.most_columns
             && problem.q_shape().rows <= self.most_queries
-            && config.serves(problem)
+            && config.has_room(dims, crowded)
             && config.shared_bytes(dims) <= gpu.shared_bytes
             && blocks(config, problem) >= u64::from(self.least_blocks) * u64::from(gpu.processors)
     }
 }
 
-/// Of packed sequences as many as all their rows fill: how long each of them is, a GPU may be the only one to know.
+/// Of packed sequences as many as all their rows fill, or one for each: how long each of them is, a GPU may be the only one to
+/// know.
 fn blocks(config: &Config, problem: &Problem) -> u64 {
     let q = problem.q_shape();
-    [q.rows.div_ceil(config.rows), q.heads, q.batch].map(u64::from).into_iter().fold(1, u64::saturating_mul)
+    let sequences = problem.packed().map_or(1, |_| problem.batch());
+    [q.rows.div_ceil(config.rows).max(sequences), q.heads, q.batch]
+        .map(u64::from)
+        .into_iter()
+        .fold(1, u64::saturating_mul)
 }
 
 #[cfg(test)]
@@ -195,6 +209,19 @@ mod tests {
         assert_eq!(planned("H33 S1000,24 D64", &Gpu::H200), 8);
         assert_eq!(planned("H33 S896,1 D64", &Gpu::H200), 8);
         assert_eq!(planned("H33 S895,1 D64", &Gpu::H200), 9);
+        assert_eq!(
+            splits(&format!("B64 H8 Sq{} Sk{} D128", ["1"; 64].join(","), ["4096"; 64].join(",")), &Gpu::H200),
+            1
+        );
+    }
+
+    /// Config 8 would spill, whether or not the problem says that there are sequences in it.
+    #[test]
+    fn packed_sequences_leave_fewer_registers() {
+        let problem = "B1 H33 S1024 D128".parse().unwrap();
+        assert_eq!(plan_unsplit(&problem, &Gpu::H200).unwrap().id, 8);
+        assert_eq!(plan_packed(&problem, &Gpu::H200).unwrap().id, 7);
+        assert_eq!(planned("H33 S1000,24 D128", &Gpu::H200), 7);
     }
 
     #[test]

@@ -55,6 +55,21 @@ fn together(mnemonic: &str, needs: Reach) {
     with(|b| b.check_converged(&format!("`{mnemonic}`"), needs, at));
 }
 
+// Forms that this layer lacks. Whoever uses them names the manual's section beside it.
+
+/// Any form of the table with a result: `raw::<u32>("popc.b32", &[mask.operand()])`. Operands are checked as everywhere; that
+/// lanes agree on the result is for the author to say.
+#[track_caller]
+pub fn raw<T: Type>(mnemonic: &str, operands: &[Operand]) -> Value<T> {
+    define::<T>(mnemonic, operands.to_vec()).reaching(Reach::Lane)
+}
+
+/// Any form of the table without a result.
+#[track_caller]
+pub fn raw_effect(mnemonic: &str, operands: &[Operand]) {
+    emit(mnemonic, operands.to_vec());
+}
+
 // Special registers.
 
 #[track_caller]

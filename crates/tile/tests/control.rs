@@ -77,3 +77,12 @@ fn what_a_branch_computed_is_computed_again_behind_it() {
     });
     assert_eq!((shifts(shared), shifts(split)), (1, 2));
 }
+
+#[test]
+fn a_form_without_a_function_is_spelled_by_the_author() {
+    let written = instructions(|| {
+        let ones = tile::instructions::raw::<u32>("popc.b32", &[thread_index().operand()]);
+        Slice::<u32>::parameter("ones").store(thread_index(), ones);
+    });
+    assert!(written.iter().any(|line| line.starts_with("popc.b32 ")), "{written:?}");
+}

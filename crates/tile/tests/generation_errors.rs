@@ -3,6 +3,7 @@
 mod support;
 
 use support::{ring, tiles};
+use tile::instructions::{raw, raw_effect};
 use tile::prelude::*;
 
 const OPTIONS: Options =
@@ -388,6 +389,18 @@ fn threads_that_are_no_whole_warps() {
         let error = tile::build("kernel", options, || {}).unwrap_err();
         assert_eq!(error.message, format!("a block of {threads} threads: expected whole warps, up to 1024"));
     }
+}
+
+#[test]
+fn instructions_that_the_form_table_does_not_know() {
+    let line = line!();
+    let error = error(|| {
+        raw::<u32>("frobnicate.b32", &[thread_index().operand()]);
+    });
+    assert!(error.message.contains("frobnicate"), "{error}");
+    assert_eq!((error.at.file(), error.at.line()), (file!(), line + 2));
+    let message = wrong(|| raw_effect("wgmma.fence.sync.aligned", &[]));
+    assert_eq!(message, "`wgmma.fence.sync.aligned` needs sm_90a, and this kernel is for sm_80");
 }
 
 /// The form table knows neither the type of this operand nor the name.

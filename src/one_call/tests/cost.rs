@@ -16,7 +16,7 @@ const BATCHES: u32 = 11;
 /// All that `attention_into` does but ask the driver.
 fn call(attempt: &Attempt, loaded: &Loaded<Config>) -> usize {
     let call = attempt.check().unwrap();
-    let config = attempt.options.config_for(&call.problem, &Gpu::H200).unwrap();
+    let config = attempt.options.config_for(&call, &Gpu::H200).unwrap();
     attention::kernels::check(&call.problem, &config).unwrap();
     let key = Key::new(0, &call, &attempt.options, &config);
     let kernel = loaded.get(&key).unwrap_or_else(|| loaded.keep(key, Arc::new(config)));

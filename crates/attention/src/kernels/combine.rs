@@ -69,9 +69,10 @@ fn body<E: Element>(columns: u32, sinks: bool, packed: bool) {
             under_way.push((share, parts.output(share.min(last), column)));
         }
         for (share, found) in under_way {
-            let weight = weight.of_lane(share);
+            let (weight, exists) = (weight.of_lane(share), share.le(last));
             for (sum, part) in output.iter_mut().zip(found) {
-                sum.set(part.mul_add(weight, sum.get()));
+                // What is repeated may be infinite, and nothing times that is no number.
+                sum.set(select(exists, part, 0.0).mul_add(weight, sum.get()));
             }
         }
     });

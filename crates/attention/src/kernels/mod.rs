@@ -11,7 +11,7 @@ pub use ampere::{ENTRY, Parts};
 pub use combine::{ENTRY as COMBINE_ENTRY, MAX_SPLITS, threads as combine_threads};
 pub use recipe::{kernel, kernel_with};
 
-use crate::configs::{Config, MAX_SHARED_BYTES, Math, max_fragment_registers};
+use crate::configs::{Config, MAX_SHARED_BYTES, Math, is_crowded, max_fragment_registers};
 use crate::problem::{DType, Dims};
 use crate::visibility::MaskKind;
 use crate::{Error, Problem};
@@ -62,6 +62,15 @@ fn module<E: Element>(config: &Config, dims: Dims, parts: &Parts) -> Result<Buil
 
 /// Whether the configuration computes the problem.
 pub fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
+    check_room(problem, config, is_crowded(problem))
+}
+
+/// The same for packed sequences of which only the GPU knows where they begin, so that the problem does not say.
+pub fn check_packed(problem: &Problem, config: &Config) -> Result<(), Error> {
+    check_room(problem, config, true)
+}
+
+fn check_room(problem: &Problem, config: &Config, crowded: bool) -> Result<(), Error> {
     let refuse = |found: String, expected: String| {
         Err(Error::Unsupported { id: config.id, problem: problem.to_string(), found, expected })
     };
@@ -71,8 +80,8 @@ pub fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
         let found = format!("{rows}×{keys} tiles for {warps} warps of {warp_rows} rows");
         return refuse(found, "tiles that the warps share out in sixteens".into());
     }
-    if !config.serves(problem) {
-        let others = Config::all().filter(|other| other.math == config.math && other.serves(problem));
+    if !config.has_room(dims, crowded) {
+        let others = Config::all().filter(|other| other.math == config.math && other.has_room(dims, crowded));
         let others = others.map(|other| other.id.to_string()).collect::<Vec<_>>().join(" or ");
         let (found, most) = match config.shared_bytes(dims) {
             bytes if bytes > MAX_SHARED_BYTES => {
@@ -80,7 +89,7 @@ pub fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
             }
             _ => (
                 format!("{} registers for fragments", config.fragment_registers(dims)),
-                max_fragment_registers(problem),
+                max_fragment_registers(crowded),
             ),
         };
         return refuse(found, format!("at most {most}: use config {others}"));
