@@ -97,9 +97,9 @@ pub const MAX_SHARED_BYTES: u32 = 99 * 1024;
 /// loaded ahead) needs no stack. Measured with ptxas 13.0.
 pub const MAX_FRAGMENT_REGISTERS: u32 = 224;
 
-/// The same where a kernel keeps more in mind: where its sequence begins and ends, or who is in which document. At 224, config 8
-/// spills up to 16 bytes.
-const MAX_WHEN_CROWDED: u32 = 208;
+/// The same where a kernel keeps more in mind: where its sequence begins and ends, or who is in which document. At 208, config 8
+/// spills up to 16 bytes (4 of them at D112).
+const MAX_WHEN_CROWDED: u32 = 192;
 
 /// Whether kernels for the problem keep that in mind.
 pub fn is_crowded(problem: &Problem) -> bool {
