@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tile::prelude::{Coordinate, F32, Pred, U32};
 use veriflash::{
     Custom, DeviceTensor, DeviceTensorMut, Error, HostOutput, HostTensor, Mask, Number, Options, Score, attention,
-    attention_into,
+    attention_into, workspace_bytes,
 };
 
 const PROBLEMS: [&str; 16] = [
@@ -284,6 +284,7 @@ fn gpu() {
         check("B2 H3 Sq200 Sk300 D64 causal", |options| options.config(config)).unwrap();
     }
     streams_and_graphs_agree(&context);
+    a_workspace_splits_keys_as_attention_does(&context);
     arrays_on_the_gpu_give_the_same_bits(&context);
     wrong_device_arguments(&context);
 }
@@ -335,6 +336,46 @@ fn streams_and_graphs_agree(context: &Arc<Context>) {
         assert!(halves == f16::bits(&expected.o) && floats == expected.lse, "results differ");
     }
     println!("1,000 launches in one stream, 1,000 in eight, one in a graph: equal to the bit");
+}
+
+/// With a workspace, recorded in a graph and run twice: the bits of `attention`.
+fn a_workspace_splits_keys_as_attention_does(context: &Arc<Context>) {
+    let problem: Problem = "B1 H2/1 Sq1 Sk1100 D64".parse().unwrap();
+    let inputs = rounded(&problem, f16::from_f32);
+    let expected = call(&problem, &inputs, &options(&problem)).unwrap();
+    let stream = Stream::new(context).unwrap();
+    let memory = inputs.each_ref().map(|values| {
+        let mut buffer = DeviceBuffer::new(context, values.len() * 2).unwrap();
+        buffer.write(&stream, bytemuck::cast_slice(f16::bits(values))).unwrap();
+        buffer
+    });
+    let shapes = [problem.q_shape(), problem.k_shape(), problem.v_shape()].map(sizes);
+    let [q, k, v] =
+        [0, 1, 2].map(|index| DeviceTensor::new(memory[index].slice(), DType::F16, shapes[index], problem.layout()));
+    let plain = options(&problem).stream(&stream);
+    let bytes = workspace_bytes(&q, &k, &v, &plain).unwrap();
+    assert!(bytes > 0, "keys are split");
+    let mut workspace = DeviceBuffer::new(context, bytes).unwrap();
+    let (mut o, mut lse) = (DeviceBuffer::new(context, 256).unwrap(), DeviceBuffer::new(context, 8).unwrap());
+    let mut launch = |options: &Options| {
+        let mut output = DeviceTensorMut::new(o.slice_mut(), DType::F16, shapes[0], problem.layout());
+        attention_into(&q, &k, &v, &mut output, &mut lse.slice_mut(), options)
+    };
+    let mut small = DeviceBuffer::new(context, bytes - 1).unwrap();
+    let error = launch(&plain.clone().workspace(small.slice_mut())).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("`workspace` has {} bytes: expected {bytes}, at least", bytes - 1)), "{error}");
+    let error = call(&problem, &inputs, &options(&problem).workspace(small.slice_mut())).unwrap_err().to_string();
+    assert_eq!(error, "`workspace` is given: expected tensors on a GPU: those of the host need none");
+    let split = plain.workspace(workspace.slice_mut());
+    let graph = Graph::capture(&stream, || launch(&split)).unwrap();
+    (0..2).for_each(|_| graph.launch(&stream).unwrap());
+    let own = attention(&q, &k, &v, &split).unwrap();
+    for (o, lse) in [(&o, &lse), (&own.o, &own.lse)] {
+        let (mut halves, mut floats) = (vec![0_u16; 128], vec![0_f32; 2]);
+        o.read(&stream, bytemuck::cast_slice_mut(&mut halves)).unwrap();
+        lse.read(&stream, bytemuck::cast_slice_mut(&mut floats)).unwrap();
+        assert!(halves == f16::bits(&expected.o) && floats == expected.lse, "results differ");
+    }
 }
 
 /// Packed sequences with slopes, sinks and documents, all of it on the GPU, told the longest sequence or not; and cumulative

@@ -72,13 +72,14 @@ pub fn shape(argument: &'static str, dimension: &'static str, found: u32, expect
     Error::Shape { argument, dimension, found: found.into(), expected: expected() }
 }
 
-/// Whether Q, K, V, O, the log-sum-exp and the arrays lie where a kernel on that GPU can read and write them.
+/// Whether Q, K, V, O, the log-sum-exp, the arrays and the workspace lie where a kernel on that GPU can read and write them.
 pub fn placement(
     problem: &Problem,
     inputs: [&Placed; 3],
     o: &Placed,
     lse: &Placed,
     extras: &Extras<Memory>,
+    workspace: Option<&Memory>,
     device: u32,
 ) -> Result<(), Error> {
     output_shape(problem, inputs[0], o)?;
@@ -103,15 +104,25 @@ pub fn placement(
     let [q, k, v, o] = spans;
     for (output, others) in [(o, [q, k, v, lse]), (lse, [q, k, v, o])] {
         others.into_iter().try_for_each(|other| apart(output, other))?;
-        for (extra, memory) in extras.iter() {
-            apart(output, (extra.argument(), memory.address, memory.address.saturating_add(memory.bytes)))?;
-        }
+        extras.iter().try_for_each(|(extra, memory)| apart(output, memory.span(extra.argument())))?;
+    }
+    if let Some(memory) = workspace {
+        place("workspace", memory.address, COPY_BYTES, memory.device, device)?;
+        let workspace = memory.span("workspace");
+        [q, k, v, o, lse].into_iter().try_for_each(|other| apart(workspace, other))?;
+        extras.iter().try_for_each(|(extra, memory)| apart(workspace, memory.span(extra.argument())))?;
     }
     Ok(())
 }
 
 /// A name, the first byte, and the byte behind the last.
 type Span = (&'static str, u64, u64);
+
+impl Memory {
+    fn span(&self, argument: &'static str) -> Span {
+        (argument, self.address, self.address.saturating_add(self.bytes))
+    }
+}
 
 /// Whether an output does not touch the other.
 fn apart((argument, start, end): Span, (other, other_start, other_end): Span) -> Result<(), Error> {

@@ -2,15 +2,13 @@
 
 use super::arguments::{self, Placed};
 use super::call::Call;
-use super::extras::Words;
-use super::parameters::{Block, Parts};
+use super::extras::{Memory, Words};
+use super::parameters::Block;
 use super::tensor::{DeviceTensor, DeviceTensorMut, View};
-use super::{Error, Options, Tensor, kernels};
-use attention::configs::Config;
+use super::{Error, Options, Tensor, kernels, workspace};
 use attention::planner::{Gpu, OLDEST};
 use attention::problem::{DType, Layout};
 use cuda::{Context, Device, DeviceBuffer, DeviceSliceMut, Stream};
-use std::sync::Arc;
 
 /// O and the log-sum-exp on a GPU.
 #[derive(Debug)]
@@ -40,8 +38,10 @@ impl Tensor for DeviceTensor<'_> {
         let call = Call::new(&q.view, &k.view, &v.view, options)?;
         let (problem, stream) = (&call.problem, StreamOf::new(options)?);
         let (shape, layout, context) = (problem.o_shape(), problem.layout(), stream.get().context());
-        context.device().at_least(OLDEST)?;
-        let split = Split::new(&call, options, context)?;
+        let config = options.split_config_for(&call, &gpu(context.device())?)?;
+        let part_bytes = workspace::bytes(&call, &config) as usize;
+        let needs_parts = part_bytes > 0 && options.workspace.is_none();
+        let mut parts = needs_parts.then(|| DeviceBuffer::new(context, part_bytes)).transpose()?;
         let elements = shape.elements();
         let mut output = DeviceOutput {
             o: DeviceBuffer::new(context, elements * 2)?,
@@ -52,41 +52,21 @@ impl Tensor for DeviceTensor<'_> {
             _parts: None,
         };
         let mut o = DeviceTensorMut::new(output.o.slice_mut(), output.dtype, output.shape, layout);
-        let lse = &mut output.lse.slice_mut();
-        into(q, k, v, &mut o, lse, &options.clone().stream(stream.get()), split.as_ref())?;
-        Ok(DeviceOutput { _parts: split.map(|split| split.memory), ..output })
-    }
-}
-
-/// Keys that are split over several blocks, and memory for what each of them finds.
-struct Split {
-    config: Config,
-    memory: DeviceBuffer,
-    parts: Parts,
-}
-
-impl Split {
-    /// None where that would not help.
-    fn new(call: &Call, options: &Options, context: &Arc<Context>) -> Result<Option<Split>, Error> {
-        let config = options.split_config_for(call, &gpu(context.device()))?;
-        if config.splits == 1 {
-            return Ok(None);
-        }
-        let (shape, splits) = (call.problem.o_shape(), config.splits);
-        // In f32: an output, and maximum and sum, of each row and share.
-        let outputs = shape.elements() * splits as usize * 4;
-        let statistics = outputs / shape.columns as usize * 2;
-        let memory = DeviceBuffer::new(context, outputs + statistics)?;
-        let address = memory.slice().address();
-        let parts = Parts { outputs: address, statistics: address + outputs as u64, splits };
-        Ok(Some(Split { config, memory, parts }))
+        let options = options.clone().stream(stream.get());
+        let options = match &mut parts {
+            Some(parts) => options.workspace(parts.slice_mut()),
+            None => options,
+        };
+        attention_into(q, k, v, &mut o, &mut output.lse.slice_mut(), &options)?;
+        Ok(DeviceOutput { _parts: parts, ..output })
     }
 }
 
 /// The same as [`attention`](super::attention), into memory of the caller's: O of the shape of Q with the columns of V, and
 /// the log-sum-exp as (batch, heads, queries) in f32, or (heads, queries) of packed sequences. Returns when the launch is in the stream; allocates nothing once the
-/// kernel is loaded, so it may be recorded in a [`cuda::Graph`]. That leaves no memory for parts: few queries and many keys, which
-/// [`attention`](super::attention) splits over several blocks, are slower here.
+/// kernel is loaded, so it may be recorded in a [`cuda::Graph`]. Few queries and many keys, which
+/// [`attention`](super::attention) splits over several blocks, are slower here without [`Options::workspace`]; with it they are
+/// split in the same way.
 ///
 /// ```no_run
 /// use veriflash::attention::problem::{DType, Layout};
@@ -115,18 +95,6 @@ pub fn attention_into(
     lse: &mut DeviceSliceMut,
     options: &Options,
 ) -> Result<(), Error> {
-    into(q, k, v, o, lse, options, None)
-}
-
-fn into(
-    q: &DeviceTensor,
-    k: &DeviceTensor,
-    v: &DeviceTensor,
-    o: &mut DeviceTensorMut,
-    lse: &mut DeviceSliceMut,
-    options: &Options,
-    split: Option<&Split>,
-) -> Result<(), Error> {
     if options.emulator {
         return Err(Error::EmulatorOnDevice);
     }
@@ -145,45 +113,51 @@ fn into(
             context.check_same(extra.argument(), memory.context())?;
         }
     }
+    if let Some(memory) = options.workspace {
+        context.check_same("`workspace`", memory.context())?;
+    }
     let inputs = [("q", q), ("k", k), ("v", v)].map(|(argument, tensor)| input(argument, tensor));
     let inputs = [&inputs[0], &inputs[1], &inputs[2]];
     let (o, lse) = (output(o), log_sum_exp(lse, &problem.dtype()));
-    arguments::placement(problem, inputs, &o, &lse, &extras, context.ordinal())?;
-    context.device().at_least(OLDEST)?;
-    let config = match split {
-        Some(split) => split.config,
-        None => options.config_for(&call, &gpu(context.device()))?,
+    let workspace = options.workspace.map(Memory::from);
+    arguments::placement(problem, inputs, &o, &lse, &extras, workspace.as_ref(), context.ordinal())?;
+    let (config, parts) = match &workspace {
+        Some(memory) => {
+            let config = options.split_config_for(&call, &gpu(context.device())?)?;
+            (config, workspace::parts(memory, &call, &config)?)
+        }
+        None => (options.config_for(&call, &gpu(context.device())?)?, None),
     };
     match call.sequences {
         Some(_) => attention::kernels::check_packed(problem, &config)?,
         None => attention::kernels::check(problem, &config)?,
     }
     let kernel = kernels::loaded(context, &call, options, &config)?;
-    let (Some(split), Some(combine)) = (split, &kernel.combine) else {
+    let (Some(parts), Some(combine)) = (parts, &kernel.combine) else {
         let block = Block::new(&call, options, inputs, &o, &lse, &extras);
         return Ok(kernel.forward.launch(stream, call.grid(&config), block.bytes())?);
     };
-    let block = Block::of_parts(&call, options, inputs, split.parts, &extras);
+    let block = Block::of_parts(&call, options, inputs, parts, &extras);
     kernel.forward.launch(stream, call.grid(&config), block.bytes())?;
-    let block = Block::joining(&call, &o, &lse, split.parts, &extras);
+    let block = Block::joining(&call, &o, &lse, parts, &extras);
     Ok(combine.launch(stream, call.joining_grid(), block.bytes())?)
 }
 
 /// The caller's stream, or the default one of the thread's context.
-enum StreamOf<'a> {
+pub(super) enum StreamOf<'a> {
     Callers(&'a Stream),
     Default(Stream),
 }
 
 impl<'a> StreamOf<'a> {
-    fn new(options: &Options<'a>) -> Result<StreamOf<'a>, Error> {
+    pub fn new(options: &Options<'a>) -> Result<StreamOf<'a>, Error> {
         Ok(match options.stream {
             Some(stream) => StreamOf::Callers(stream),
             None => StreamOf::Default(Stream::default_of(&Context::here()?)),
         })
     }
 
-    fn get(&self) -> &Stream {
+    pub fn get(&self) -> &Stream {
         match self {
             StreamOf::Callers(stream) => stream,
             StreamOf::Default(stream) => stream,
@@ -207,6 +181,9 @@ fn log_sum_exp(lse: &DeviceSliceMut, dtype: &DType) -> Placed {
     Placed { argument: "lse", view, address: lse.address(), bytes: lse.bytes() as u64, device: lse.device() }
 }
 
-fn gpu(device: &Device) -> Gpu {
-    Gpu { capability: device.capability, processors: device.processors, shared_bytes: device.max_shared_bytes }
+/// What the planner asks of a GPU that kernels run on.
+pub(super) fn gpu(device: &Device) -> Result<Gpu, Error> {
+    device.at_least(OLDEST)?;
+    let Device { capability, processors, max_shared_bytes: shared_bytes, .. } = *device;
+    Ok(Gpu { capability, processors, shared_bytes })
 }

@@ -3,7 +3,7 @@
 use super::call::{self, Call};
 use super::extras::{Extra, Extras, Words};
 use super::tensor::{DeviceTensor, HostTensor, Number};
-use super::{Error, Options, Tensor, arguments, attention};
+use super::{Error, Options, Tensor, arguments, attention, workspace};
 use ::attention::kernels::kernel_with;
 use ::attention::planner::Gpu;
 use ::attention::problem::Problem;
@@ -25,6 +25,7 @@ impl<N: Number> Tensor for HostTensor<'_, N> {
     type Output = HostOutput<N>;
 
     fn attention(q: &Self, k: &Self, v: &Self, options: &Options) -> Result<HostOutput<N>, Error> {
+        workspace::refuse_on_host(options)?;
         let packed = options.extras.get(Extra::CuQ).is_some();
         for (argument, tensor) in [("q", q), ("k", k), ("v", v)] {
             arguments::host(argument, &tensor.view(), tensor.layout, tensor.values.len(), q.layout, packed)?;

@@ -20,6 +20,7 @@ mod parameters;
 mod tensor;
 #[cfg(test)]
 mod tests;
+mod workspace;
 
 pub use custom::Custom;
 pub use device::{DeviceOutput, attention_into};
@@ -29,6 +30,7 @@ pub use host::HostOutput;
 pub use kernels::cache_counts;
 pub use options::Options;
 pub use tensor::{DeviceTensor, DeviceTensorMut, HostTensor, Number};
+pub use workspace::workspace_bytes;
 
 /// What attention is computed of: [`HostTensor`] or [`DeviceTensor`].
 pub trait Tensor: Sized {

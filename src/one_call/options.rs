@@ -10,7 +10,7 @@ use attention::planner::{self, Gpu};
 use attention::problem::Problem;
 use attention::scoring::ScoreKind;
 use attention::visibility::MaskKind;
-use cuda::Stream;
+use cuda::{DeviceSlice, DeviceSliceMut, Stream};
 
 /// What to compute besides the plain product, and where. The default: no mask, scale 1/√D, the planner's kernel, the default
 /// stream of the thread's context.
@@ -34,6 +34,7 @@ pub struct Options<'a> {
     config: Option<u32>,
     math: Option<Math>,
     pub(super) stream: Option<&'a Stream>,
+    pub(super) workspace: Option<DeviceSlice<'a>>,
     pub(super) emulator: bool,
 }
 
@@ -278,6 +279,15 @@ impl<'a> Options<'a> {
     /// The stream that the launch goes into; its context is the one that computes.
     pub fn stream(mut self, stream: &'a Stream) -> Self {
         self.stream = Some(stream);
+        self
+    }
+
+    /// Memory for the parts of split keys, with which [`attention_into`](super::attention_into) splits them as
+    /// [`attention`](super::attention) does: [`workspace_bytes`](super::workspace_bytes) of it or more, on the GPU of the
+    /// tensors, 16-byte aligned. Its contents mean nothing between calls. Calls in one stream may share it; calls in several
+    /// streams that do would destroy each other's parts.
+    pub fn workspace(mut self, memory: DeviceSliceMut<'a>) -> Self {
+        self.workspace = Some(memory.into());
         self
     }
 

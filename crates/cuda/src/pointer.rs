@@ -70,6 +70,12 @@ macro_rules! slice {
 slice!(DeviceSlice, "writes them.");
 slice!(DeviceSliceMut, "else reads or writes them.");
 
+impl<'a> From<DeviceSliceMut<'a>> for DeviceSlice<'a> {
+    fn from(DeviceSliceMut { address, bytes, device, context, .. }: DeviceSliceMut<'a>) -> DeviceSlice<'a> {
+        DeviceSlice { address, bytes, device, context, memory: PhantomData }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,5 +86,7 @@ mod tests {
         let (read, write) = unsafe { (DeviceSlice::from_raw(0x1000, 64, 1), DeviceSliceMut::from_raw(0x2000, 32, 0)) };
         assert_eq!((read.address(), read.bytes(), read.device(), read.context()), (0x1000, 64, 1, None));
         assert_eq!((write.address(), write.bytes(), write.device(), write.context()), (0x2000, 32, 0, None));
+        let read = DeviceSlice::from(write);
+        assert_eq!((read.address(), read.bytes(), read.device(), read.context()), (0x2000, 32, 0, None));
     }
 }

@@ -71,7 +71,7 @@ fn right() -> [Placed; 5] {
 fn place(tensors: [Placed; 5]) -> Result<(), Error> {
     let [q, k, v, o, lse] = tensors;
     let problem = problem(&q.view, &k.view, &v.view, &Options::new())?;
-    placement(&problem, [&q, &k, &v], &o, &lse, &Extras::default(), 1)
+    placement(&problem, [&q, &k, &v], &o, &lse, &Extras::default(), None, 1)
 }
 
 fn wrong(change: impl FnOnce(&mut [Placed; 5])) -> String {
@@ -162,7 +162,7 @@ fn arrays_lie_where_kernels_can_read_them() {
     let place = |extra, address, device| {
         let mut extras = Extras::default();
         extras.set(extra, Memory { address, bytes: 24, device });
-        placement(&problem, [&q, &k, &v], &o, &lse, &extras, 1).map_err(|error| error.to_string())
+        placement(&problem, [&q, &k, &v], &o, &lse, &extras, None, 1).map_err(|error| error.to_string())
     };
     assert_eq!(place(Extra::Sinks, 0x60_0004, 1), Ok(()));
     assert_eq!(place(Extra::Sinks, 0x60_0002, 1).unwrap_err(), "`sinks` begins at 0x600002: expected a multiple of 4");

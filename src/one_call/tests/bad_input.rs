@@ -1,6 +1,7 @@
 //! Every kind of bad input, by name.
 
-use super::Attempt;
+use super::super::extras::{Extra, Memory};
+use super::{Attempt, DEVICE};
 use crate::{Custom, Options};
 use attention::kernels::parts::masks::Full;
 use attention::kernels::parts::scores::{Alibi, Plain};
@@ -13,6 +14,8 @@ static PLACES: [u32; 3] = [0, 2, 5];
 static BACKWARDS: [u32; 3] = [0, 6, 5];
 static LATE: [u32; 3] = [1, 2, 5];
 static SHORT: [u32; 3] = [0, 2, 4];
+/// Of 4096 keys for five queries of six heads, on an H200.
+const SPLITS: u64 = 32;
 static NUMBERS: [f32; 6] = [0.5; 6];
 static NOT_A_NUMBER: [f32; 6] = [0.5, 0.5, f32::NAN, 0.5, 0.5, 0.5];
 static IDS: [u32; 5] = [0; 5];
@@ -176,7 +179,62 @@ const TABLE: &[(&str, Change, &str)] = &[
         |call| call.options = Options::new().score_numbers(&NUMBERS),
         "`score_numbers` is given: expected a score of your own (`score_with`) that reads it",
     ),
+    (
+        "misaligned pointer",
+        |call| workspace(call, |memory| memory.address += 8),
+        "`workspace` begins at 0xf0000008: expected a multiple of 16",
+    ),
+    (
+        "wrong device",
+        |call| workspace(call, |memory| memory.device = 0),
+        "`workspace` lies on GPU 0: expected GPU 1, where the stream is",
+    ),
+    (
+        "short memory",
+        |call| workspace(call, |memory| memory.bytes -= 1),
+        "`workspace` has 253439 bytes: expected 253440, at least, for the parts of split keys",
+    ),
+    (
+        "overlapping output",
+        |call| over(call, |call| call.q.address),
+        "`workspace` overlaps `q`: expected memory of its own",
+    ),
+    (
+        "overlapping output",
+        |call| over(call, |call| call.o.address),
+        "`workspace` overlaps `o`: expected memory of its own",
+    ),
+    (
+        "overlapping output",
+        |call| over(call, |call| call.lse.address),
+        "`workspace` overlaps `lse`: expected memory of its own",
+    ),
+    (
+        "overlapping output",
+        |call| {
+            *call = Attempt::new([1, 6, 5, 64], Layout::Bshd, Options::new().sinks(&NUMBERS));
+            over(call, |call| call.extras.get(Extra::Sinks).map_or(0, |sinks| sinks.address));
+        },
+        "`workspace` overlaps `sinks`: expected memory of its own",
+    ),
 ];
+
+/// So many keys that they are split, and a workspace that is as long as it must be but for the change.
+fn workspace(call: &mut Attempt, change: impl FnOnce(&mut Memory)) {
+    call.of_keys(4096);
+    let bytes = 5 * 6 * SPLITS * (64 + 2) * 4;
+    let mut memory = Memory { address: 0xf000_0000, bytes, device: DEVICE };
+    call.workspace = Some(memory);
+    call.check().unwrap();
+    change(&mut memory);
+    call.workspace = Some(memory);
+}
+
+/// A workspace that begins where something else does.
+fn over(call: &mut Attempt, other: fn(&Attempt) -> u64) {
+    let address = other(call);
+    workspace(call, |memory| memory.address = address);
+}
 
 /// The same size in every tensor.
 fn each(call: &mut Attempt, dimension: usize, size: u32) {

@@ -3,13 +3,15 @@
 mod bad_input;
 mod cost;
 mod keys;
+mod splits;
 
 use super::arguments::{self, Placed};
 use super::call::Call;
 use super::extras::{Extra, Extras, Memory};
 use super::parameters::Block;
 use super::tensor::View;
-use super::{Error, Options};
+use super::{Error, Options, workspace};
+use attention::planner::Gpu;
 use attention::problem::{DType, Layout};
 
 /// The GPU of the stream.
@@ -24,6 +26,7 @@ struct Attempt<'a> {
     o: Placed,
     lse: Placed,
     extras: Extras<Memory>,
+    workspace: Option<Memory>,
     options: Options<'a>,
 }
 
@@ -47,13 +50,26 @@ impl<'a> Attempt<'a> {
         let extras = options.extras.try_map(place).expect("every array has a place");
         let (q, k, v, o) =
             (placed("q", 0, shape), placed("k", 1, of_keys), placed("v", 2, of_keys), placed("o", 3, shape));
-        Attempt { q, k, v, o, lse, extras, options }
+        Attempt { q, k, v, o, lse, extras, workspace: None, options }
+    }
+
+    /// K and V have that many rows.
+    fn of_keys(&mut self, keys: u32) {
+        for tensor in [&mut self.k, &mut self.v] {
+            let View { dtype, shape: [batch, heads, _, columns], .. } = tensor.view;
+            tensor.view = View::new(dtype, [batch, heads, keys, columns], tensor.view.layout());
+            tensor.bytes = u64::from(batch * heads * keys * columns) * 2;
+        }
     }
 
     /// What `attention_into` checks.
     fn check(&self) -> Result<Call, Error> {
         let call = Call::new(&self.q.view, &self.k.view, &self.v.view, &self.options)?;
-        arguments::placement(&call.problem, self.inputs(), &self.o, &self.lse, &self.extras, DEVICE)?;
+        let workspace = self.workspace.as_ref();
+        arguments::placement(&call.problem, self.inputs(), &self.o, &self.lse, &self.extras, workspace, DEVICE)?;
+        if let Some(memory) = workspace {
+            workspace::parts(memory, &call, &self.options.split_config_for(&call, &Gpu::H200)?)?;
+        }
         Ok(call)
     }
 
