@@ -244,6 +244,29 @@ fn a_configuration_may_be_asked_for() {
     assert!(error.to_string().contains("use config 6"), "{error}");
 }
 
+/// Keys whose last one of the second head is infinite.
+fn with_an_infinite_key(problem: &Problem) -> [Vec<f16>; 3] {
+    let mut inputs = rounded(problem, f16::from_f32);
+    inputs[1].iter_mut().rev().take(64).for_each(|number| *number = f16::INFINITY);
+    inputs
+}
+
+/// In one piece and split over blocks.
+const DEBUGGED: [&str; 2] = ["B1 H2 Sq5 Sk70 D64 causal", "B1 H2 Sq1 Sk1100 D64"];
+const ASSERTED: &str = "assertion `scores are finite` failed in CTA (";
+
+#[test]
+fn debug_kernels_on_the_emulator_are_right_and_name_what_fails() {
+    for text in DEBUGGED {
+        check(text, |options| options.emulator().debug()).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let problem = text.parse().unwrap();
+        let inputs = with_an_infinite_key(&problem);
+        let error = call(&problem, &inputs, &options(&problem).emulator().debug()).unwrap_err();
+        assert!(matches!(&error, Error::Emulator(why) if why.starts_with(ASSERTED)), "{error}");
+        call(&problem, &inputs, &options(&problem).emulator()).expect("only debug kernels look");
+    }
+}
+
 #[test]
 fn plain_cores_may_be_asked_for() {
     let problem = "bf16 B1 H2/1 Sq20 Sk40 D64 causal";
@@ -287,6 +310,22 @@ fn gpu() {
     a_workspace_splits_keys_as_attention_does(&context);
     arrays_on_the_gpu_give_the_same_bits(&context);
     wrong_device_arguments(&context);
+    a_failed_assertion_ends_the_context();
+}
+
+/// Nothing runs on the GPU any more after this.
+fn a_failed_assertion_ends_the_context() {
+    for text in DEBUGGED {
+        check(text, |options| options.debug()).unwrap_or_else(|error| panic!("{text}: {error}"));
+    }
+    let problem = DEBUGGED[1].parse().unwrap();
+    let error = call(&problem, &with_an_infinite_key(&problem), &options(&problem).debug()).unwrap_err();
+    println!("{error}");
+    assert!(matches!(error, Error::Cuda(cuda::Error::ContextLost { .. })), "{error}");
+    let (text, second_head) = (error.to_string(), ",1,0), warp ");
+    assert!(text.contains(ASSERTED) && text.contains(second_head) && text.contains(", lane "), "{text}");
+    let error = check(PROBLEMS[0], |options| options).expect_err("the context is lost");
+    assert!(matches!(error, Error::Cuda(cuda::Error::ContextLost { .. })), "{error}");
 }
 
 fn no_gpu(error: cuda::Error) {

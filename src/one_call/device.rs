@@ -133,12 +133,16 @@ pub fn attention_into(
         None => attention::kernels::check(problem, &config)?,
     }
     let kernel = kernels::loaded(context, &call, options, &config)?;
-    let (Some(parts), Some(combine)) = (parts, &kernel.combine) else {
-        let block = Block::new(&call, options, inputs, &o, &lse, &extras);
-        return Ok(kernel.forward.launch(stream, call.grid(&config), block.bytes())?);
+    let grid = call.grid(&config);
+    let mut block = match parts {
+        Some(parts) => Block::of_parts(&call, options, inputs, parts, &extras),
+        None => Block::new(&call, options, inputs, &o, &lse, &extras),
     };
-    let block = Block::of_parts(&call, options, inputs, parts, &extras);
-    kernel.forward.launch(stream, call.grid(&config), block.bytes())?;
+    match &kernel.assertions {
+        Some(assertions) => kernel.forward.launch_asserting(stream, grid, block.bytes_mut(), assertions)?,
+        None => kernel.forward.launch(stream, grid, block.bytes())?,
+    }
+    let (Some(parts), Some(combine)) = (parts, &kernel.combine) else { return Ok(()) };
     let block = Block::joining(&call, &o, &lse, parts, &extras);
     Ok(combine.launch(stream, call.joining_grid(), block.bytes())?)
 }

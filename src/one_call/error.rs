@@ -2,7 +2,7 @@
 
 use attention::configs::CONFIGS;
 
-/// What is wrong; nothing was launched.
+/// What is wrong; nothing was launched, but for debug kernels ([`Options::debug`](super::Options::debug)).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -8,6 +8,7 @@ use attention::problem::DType;
 use attention::scoring::ScoreKind;
 use attention::visibility::MaskKind;
 use cuda::{Cache, Context, Counts, Module, Prepared};
+use launch::Assertions;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
@@ -132,6 +133,8 @@ impl<P> Default for Loaded<P> {
 pub struct Kernel {
     pub forward: Prepared,
     pub combine: Option<Prepared>,
+    /// What the first of them asserts of itself, if it is a debug kernel.
+    pub assertions: Option<Assertions>,
 }
 
 static LOADED: LazyLock<Loaded<Kernel>> = LazyLock::new(Loaded::default);
@@ -179,6 +182,10 @@ fn load(context: &Arc<Context>, call: &Call, options: &Options, config: &Config)
         Prepared::new(module.clone(), &built.module.functions[index], [threads, 1, 1], shared_bytes)
     };
     let combine = (config.splits > 1).then(|| prepare(1, combine_threads(problem.value_dim()), 0));
-    let kernel = Kernel { forward: prepare(0, built.threads, built.shared_bytes)?, combine: combine.transpose()? };
+    let kernel = Kernel {
+        forward: prepare(0, built.threads, built.shared_bytes)?,
+        combine: combine.transpose()?,
+        assertions: config.debug.then(|| attention::kernels::assertions(&built)),
+    };
     Ok(by_text().entry(key).or_insert(Arc::new(kernel)).clone())
 }

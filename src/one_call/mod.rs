@@ -41,7 +41,8 @@ pub trait Tensor: Sized {
     fn attention(q: &Self, k: &Self, v: &Self, options: &Options) -> Result<Self::Output, Error>;
 }
 
-/// O = softmax(scale · Q Kᵀ) V, and the log-sum-exp of every query. On an error nothing is launched.
+/// O = softmax(scale · Q Kᵀ) V, and the log-sum-exp of every query. On an error nothing is launched, but for
+/// [`Options::debug`].
 ///
 /// ```
 /// use half::f16;

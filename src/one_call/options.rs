@@ -33,6 +33,7 @@ pub struct Options<'a> {
     pub(super) scale: Option<f32>,
     config: Option<u32>,
     math: Option<Math>,
+    pub(super) debug: bool,
     pub(super) stream: Option<&'a Stream>,
     pub(super) workspace: Option<DeviceSlice<'a>>,
     pub(super) emulator: bool,
@@ -276,6 +277,26 @@ impl<'a> Options<'a> {
         self
     }
 
+    /// The kernel with assertions that its own steps are sound: slower, with the same results, for a call whose results are
+    /// doubted. A failed assertion is an error that names it, its line, the block and the lane.
+    ///
+    /// On a GPU such a call waits for the kernel, so that it cannot be recorded in a graph, and a failed assertion ends the
+    /// context: nothing runs on the GPU any more in this process. On the emulator nothing is lost:
+    ///
+    /// ```
+    /// use veriflash::half::f16;
+    /// use veriflash::{HostTensor, Options, attention};
+    ///
+    /// let (ones, infinite) = (vec![f16::ONE; 16], vec![f16::INFINITY; 16]);
+    /// let [q, k] = [&ones, &infinite].map(|values| HostTensor::new(values, [1, 1, 1, 16]));
+    /// let error = attention(&q, &k, &q, &Options::new().debug().emulator()).unwrap_err();
+    /// assert!(error.to_string().contains("assertion `scores are finite` failed in CTA (0,0,0), warp 0"), "{error}");
+    /// ```
+    pub fn debug(mut self) -> Self {
+        self.debug = true;
+        self
+    }
+
     /// The stream that the launch goes into; its context is the one that computes.
     pub fn stream(mut self, stream: &'a Stream) -> Self {
         self.stream = Some(stream);
@@ -304,14 +325,17 @@ impl<'a> Options<'a> {
             None if call.sequences.is_some() => planner::plan_packed(&call.problem, gpu)?,
             None => planner::plan_unsplit(&call.problem, gpu)?,
         };
-        Ok(config.with_math(self.math.unwrap_or(config.math))?)
+        let config = config.with_math(self.math.unwrap_or(config.math))?;
+        Ok(Config { debug: self.debug, ..config })
     }
 
     /// The same where there can be memory for the parts of split keys. Of packed sequences the host does not know how long they
     /// are.
     pub(super) fn split_config_for(&self, call: &Call, gpu: &Gpu) -> Result<Config, Error> {
         match (self.config, self.math, call.sequences) {
-            (None, None | Some(Math::Tensor), None) => Ok(planner::plan(&call.problem, gpu)?),
+            (None, None | Some(Math::Tensor), None) => {
+                Ok(Config { debug: self.debug, ..planner::plan(&call.problem, gpu)? })
+            }
             _ => self.config_for(call, gpu),
         }
     }

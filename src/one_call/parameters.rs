@@ -6,8 +6,8 @@ use super::call::Call;
 use super::extras::{Extra, Extras, Memory};
 use std::f64::consts::LOG2_E;
 
-/// Four tensors of an address and three strides each, the log-sum-exp with two, four numbers, and the arrays.
-const MOST_BYTES: usize = 4 * 32 + 3 * 8 + 4 * 4 + Extra::ALL.len() * 8;
+/// A report, four tensors of an address and three strides each, the log-sum-exp with two, four numbers, and the arrays.
+const MOST_BYTES: usize = 8 + 4 * 32 + 3 * 8 + 4 * 4 + Extra::ALL.len() * 8;
 
 pub struct Block {
     bytes: [u8; MOST_BYTES],
@@ -32,7 +32,7 @@ impl Block {
         lse: &Placed,
         extras: &Extras<Memory>,
     ) -> Block {
-        let mut block = Block { bytes: [0; MOST_BYTES], end: 0 };
+        let mut block = Block::begin(options);
         inputs.into_iter().for_each(|tensor| block.tensor(call, tensor));
         block.result(call, o, lse);
         block.lengths(call, extras);
@@ -49,7 +49,7 @@ impl Block {
         parts: Parts,
         extras: &Extras<Memory>,
     ) -> Block {
-        let mut block = Block { bytes: [0; MOST_BYTES], end: 0 };
+        let mut block = Block::begin(options);
         inputs.into_iter().for_each(|tensor| block.tensor(call, tensor));
         block.parts(parts);
         block.lengths(call, extras);
@@ -66,6 +66,11 @@ impl Block {
         block.lengths(call, extras);
         block.arrays(extras, |extra| extra == Extra::Sinks);
         block
+    }
+
+    /// A debug kernel's first parameter is the address of its report, which the launch knows.
+    fn begin(options: &Options) -> Block {
+        Block { bytes: [0; MOST_BYTES], end: if options.debug { size_of::<u64>() } else { 0 } }
     }
 
     fn tensor(&mut self, call: &Call, tensor: &Placed) {
@@ -111,6 +116,10 @@ impl Block {
 
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.end]
+    }
+
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.end]
     }
 
     /// Each parameter is aligned to its own size.

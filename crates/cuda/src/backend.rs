@@ -180,7 +180,8 @@ impl Backend for Cuda {
         for index in 0..loaded.entries.len() {
             let time = loaded.launch(index);
             let (entry, launch) = (&loaded.entries[index].name, &loaded.resolved.launches[index]);
-            let explained = |error: Error| error.in_launch(entry, launch).due_to(loaded.failure(launch));
+            let explained =
+                |error: Error| error.in_launch(entry, launch.grid, launch.block).due_to(loaded.failure(launch));
             run.times.push(time.map_err(explained)?);
             run.witness.push(Witness::of(entry, launch));
         }

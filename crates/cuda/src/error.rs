@@ -1,7 +1,6 @@
 //! Why a kernel cannot be loaded or run on a GPU.
 
 use launch::assertion::Failure;
-use launch::resolved::Launch;
 
 /// What went wrong, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -213,8 +212,7 @@ impl Error {
     }
 
     /// The same error, with the launch that a lost context is due to.
-    pub(crate) fn in_launch(self, entry: &str, launch: &Launch) -> Error {
-        let (grid, block) = (launch.grid, launch.block);
+    pub(crate) fn in_launch(self, entry: &str, grid: [u32; 3], block: [u32; 3]) -> Error {
         match self {
             Error::ContextLost { name, text, .. } => Error::ContextLost {
                 place: format!("launch of `{entry}`, grid {grid:?}, block {block:?},"),

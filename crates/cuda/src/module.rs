@@ -249,7 +249,7 @@ impl Function<'_> {
         let (grid, block) = ([blocks, 1, 1], [threads, 1, 1]);
         let launch =
             Launch { entry: None, grid, block, cluster: None, shared: 0, repeat: 1, overlap: false, args: vec![] };
-        self.launch(stream, &launch, (&mut bytes, &offsets)).map_err(|error| error.in_launch(&self.entry, &launch))
+        self.launch(stream, &launch, (&mut bytes, &offsets)).map_err(|error| error.in_launch(&self.entry, grid, block))
     }
 
     /// The bytes of each parameter; empty if there are none, or the driver is too old to say.

@@ -5,10 +5,12 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::sys::{self, CUfunction, CUlaunchConfig};
+use launch::Assertions;
 
 use crate::context::Context;
 use crate::driver::check;
 use crate::error::Error;
+use crate::host_buffer::HostBuffer;
 use crate::module::{Module, cluster_attribute, overlap_attribute};
 use crate::stream::Stream;
 
@@ -85,6 +87,27 @@ impl Prepared {
     /// waits for it (PTX ISA, griddepcontrol).
     pub fn with_overlap(self) -> Prepared {
         Prepared { overlap: true, ..self }
+    }
+
+    /// Puts one launch of a debug kernel into the stream and waits for it. A failed assertion ends the context, and the error
+    /// names it. The kernel's first parameter points to its report: whatever `parameters` has there, it is the address of one
+    /// that survives the context.
+    pub fn launch_asserting(
+        &self,
+        stream: &Stream,
+        grid: [u32; 3],
+        parameters: &mut [u8],
+        assertions: &Assertions,
+    ) -> Result<(), Error> {
+        let mut report = HostBuffer::new(&self.context, size_of::<u64>())?;
+        report.write(stream, &[0; size_of::<u64>()])?;
+        if let Some(first) = parameters.first_chunk_mut() {
+            *first = report.address().to_le_bytes();
+        }
+        self.launch(stream, grid, parameters).and_then(|()| stream.synchronise()).map_err(|error| {
+            let failure = report.last_word().and_then(|word| assertions.failure(word, grid));
+            error.in_launch(&self.entry, grid, self.block).due_to(failure)
+        })
     }
 
     /// Puts one launch into the stream. `parameters` is the block of them, each at its place. Allocates nothing.

@@ -85,8 +85,11 @@ impl Arrays {
 /// The block that a call builds is the one that the kernel's own recipe makes, and so is the grid.
 fn agrees(problem: &Problem, options: &Options) {
     agrees_with(problem, options, &CONFIGS[0]);
+    agrees_with(problem, &options.clone().debug(), &CONFIGS[0].debug());
     if problem.packed().is_none() {
-        agrees_with(problem, options, &Config { splits: 3, ..CONFIGS[0] });
+        let split = Config { splits: 3, ..CONFIGS[0] };
+        agrees_with(problem, options, &split);
+        agrees_with(problem, &options.clone().debug(), &split.debug());
     }
 }
 
@@ -112,14 +115,21 @@ fn agrees_with(problem: &Problem, options: &Options, config: &Config) {
     };
     let extras = options.extras.try_map(place).unwrap();
     assert_eq!(call.grid(config), resolved.launches[0].grid, "{problem}");
+    // The launch knows where the report of a debug kernel is.
+    let launched = |mut block: Block| {
+        if config.debug {
+            block.bytes_mut()[..8].copy_from_slice(&buffer("report").to_le_bytes());
+        }
+        block.bytes().to_vec()
+    };
     if config.splits == 1 {
         let block = Block::new(&call, options, [&q, &k, &v], &o, &lse, &extras);
-        return assert_eq!(block.bytes(), expected(0), "{problem}");
+        return assert_eq!(launched(block), expected(0), "{problem}");
     }
     let [outputs, statistics] = ["part_outputs", "part_statistics"].map(buffer);
     let parts = Parts { outputs, statistics, splits: config.splits };
     let block = Block::of_parts(&call, options, [&q, &k, &v], parts, &extras);
-    assert_eq!(block.bytes(), expected(0), "{problem}");
+    assert_eq!(launched(block), expected(0), "{problem}");
     assert_eq!(Block::joining(&call, &o, &lse, parts, &extras).bytes(), expected(1), "{problem}");
     assert_eq!(call.joining_grid(), resolved.launches[1].grid, "{problem}");
 }

@@ -6,12 +6,14 @@ use crate::{Custom, Mask, Options, Score};
 use attention::configs::{CONFIGS, Config};
 use attention::kernels::parts::masks::Window;
 use attention::kernels::parts::scores::SoftCap;
+use attention::planner::Gpu;
 use attention::problem::Layout;
 use std::sync::Arc;
 
 fn key(shape: [u32; 4], layout: Layout, options: &Options) -> Key {
     let attempt = Attempt::new(shape, layout, options.clone());
-    Key::new(0, &attempt.check().unwrap(), options, &CONFIGS[0])
+    let call = attempt.check().unwrap();
+    Key::new(0, &call, options, &options.clone().config(1).config_for(&call, &Gpu::H200).unwrap())
 }
 
 #[test]
@@ -41,6 +43,7 @@ fn what_the_text_depends_on_tells_kernels_apart() {
     let options = Options::new;
     let all = [
         options(),
+        options().debug(),
         options().causal(),
         options().window(3, 0),
         options().softcap(30.0),

@@ -9,7 +9,7 @@ mod scalar;
 
 pub use ampere::{ENTRY, Parts};
 pub use combine::{ENTRY as COMBINE_ENTRY, MAX_SPLITS, threads as combine_threads};
-pub use recipe::{kernel, kernel_with};
+pub use recipe::{assertions, kernel, kernel_with};
 
 use crate::configs::{Config, MAX_SHARED_BYTES, Math, is_crowded, max_fragment_registers};
 use crate::problem::{DType, Dims};

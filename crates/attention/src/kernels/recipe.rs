@@ -59,11 +59,15 @@ fn asserting(mut recipe: Recipe, config: &Config, built: &Built) -> Result<Recip
         // The kernel that joins parts asserts nothing.
         let asserting = recipe.launches.iter_mut().take(1);
         asserting.for_each(|launch| launch.args.insert(0, named(REPORT, Argument::buffer(REPORT))));
-        let listed = |one: &tile::Assertion| Assertion { message: one.message.clone(), at: Some(one.place()) };
-        let list = built.assertions.iter().map(listed).collect();
-        recipe.assertions = Some(Assertions { report: REPORT.into(), list });
+        recipe.assertions = Some(assertions(built));
     }
     Ok(recipe)
+}
+
+/// What a debug kernel asserts, and what its report is called.
+pub fn assertions(built: &Built) -> Assertions {
+    let listed = |one: &tile::Assertion| Assertion { message: one.message.clone(), at: Some(one.place()) };
+    Assertions { report: REPORT.into(), list: built.assertions.iter().map(listed).collect() }
 }
 
 fn failed(config: &Config, why: &impl ToString) -> Error {
