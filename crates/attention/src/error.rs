@@ -1,10 +1,16 @@
 //! What can be wrong with a problem or with the tensors that come with it.
 
+use crate::problem::{DType, MOST_COLUMNS};
+
 /// Every refusal says what was found, what was expected, and so what to change.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
-    #[error("head dimension {found} is not supported: expected a multiple of 8 from 16 to 256")]
+    #[error("head dimension {found} is not supported: expected 1 to {MOST_COLUMNS}")]
     HeadDimension { found: u32 },
+    #[error("no kernel has heads of {found} columns: expected a multiple of 8 from 16 to 256, or the CPU backend")]
+    KernelColumns { found: u32 },
+    #[error("no kernel computes {found}: expected f16 or bf16, or the CPU backend")]
+    KernelType { found: DType },
     #[error("{what} is 0: expected at least 1")]
     Zero { what: &'static str },
     #[error("{heads} heads cannot share {kv_heads} kv heads: expected a multiple of the kv heads")]

@@ -1,6 +1,7 @@
 //! Attention: problems, kernels, and the float64 oracle that judges them.
 
 pub mod configs;
+pub mod cpu;
 mod error;
 pub mod kernels;
 pub mod oracle;

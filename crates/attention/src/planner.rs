@@ -19,8 +19,8 @@
 use std::fmt;
 
 use crate::configs::{Config, is_crowded};
-use crate::kernels::MAX_SPLITS;
 use crate::kernels::parts::block::Block;
+use crate::kernels::{MAX_SPLITS, check_kind};
 use crate::{Error, Problem};
 
 /// What the planner knows of a GPU.
@@ -110,6 +110,7 @@ pub fn plan_packed(problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
 }
 
 fn first_row(problem: &Problem, gpu: &Gpu, crowded: bool) -> Result<Config, Error> {
+    check_kind(problem.dtype(), problem.dims())?;
     let refused = || Error::Unplanned { problem: problem.to_string(), gpu: gpu.to_string() };
     let suits = |row: &Row| Config::by_id(row.config).filter(|config| row.holds(config, problem, gpu, crowded));
     let planned = ROWS.iter().find_map(suits).filter(|_| gpu.capability >= OLDEST);

@@ -3,6 +3,8 @@
 //! The oracle asks nothing but [`Visibility::sees`], one query and one key at a time; it knows no mask by name. A mask
 //! that is compiled into kernels answers here by evaluating the same definition on constants.
 
+use std::ops::Range;
+
 /// How many queries and keys there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lengths {
@@ -49,6 +51,22 @@ impl Visibility for MaskKind {
                 place <= key + queries + u64::from(*left) && key + queries <= place + u64::from(*right)
             }
         }
+    }
+}
+
+impl MaskKind {
+    /// The keys that a query sees: the built-in kinds leave no gaps.
+    pub fn interval(self, query: u32, of: Lengths) -> Range<u32> {
+        // In 64 bits the sums cannot wrap.
+        let [query, queries, keys] = [query, of.queries, of.keys].map(i64::from);
+        let place = query + keys - queries;
+        let (first, end) = match self {
+            MaskKind::None => (0, keys),
+            MaskKind::CausalBottomRight => (0, place + 1),
+            MaskKind::CausalTopLeft => (0, query + 1),
+            MaskKind::Window { left, right } => (place - i64::from(left), place + i64::from(right) + 1),
+        };
+        first.clamp(0, keys) as u32..end.clamp(0, keys) as u32
     }
 }
 

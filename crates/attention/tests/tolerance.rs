@@ -246,7 +246,7 @@ proptest! {
         let mut random = Random(!seed);
         let mut noise = |size: f64| (2.0 * random.uniform() - 1.0) * size;
         // Half a step of the dtype for O, and a quarter of what the rule grants for the log-sum-exp.
-        let half_step = match problem.dtype() { DType::F16 => 2f64.powi(-12), DType::Bf16 => 2f64.powi(-9) };
+        let half_step = match problem.dtype() { DType::F16 => 2f64.powi(-12), DType::Bf16 => 2f64.powi(-9), DType::F32 => 2f64.powi(-25) };
         let output = oracle.exact().output().iter().map(|&output| (output * (1.0 + noise(half_step))) as f32);
         let output: Vec<u16> = output.map(|output| encode(problem.dtype(), output)).collect();
         let lse = oracle.exact().log_sum_exp().iter().map(|&lse| (lse * (1.0 + noise(2f64.powi(-21)))) as f32);

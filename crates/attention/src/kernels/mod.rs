@@ -12,7 +12,7 @@ pub use combine::{ENTRY as COMBINE_ENTRY, MAX_SPLITS, threads as combine_threads
 pub use recipe::{assertions, kernel, kernel_with};
 
 use crate::configs::{Config, MAX_SHARED_BYTES, Math, is_crowded, max_fragment_registers};
-use crate::problem::{DType, Dims};
+use crate::problem::{DType, Dims, HEAD_DIMS};
 use crate::visibility::MaskKind;
 use crate::{Error, Problem};
 use parts::masks::Mask;
@@ -40,9 +40,11 @@ pub fn build_with(problem: &Problem, config: &Config, mask: &dyn Mask, score: &d
 
 /// All that the text of a kernel depends on: lengths, heads, scale and the number of splits are parameters.
 pub fn build_parts(dtype: DType, dims: Dims, config: &Config, parts: &Parts) -> Result<Built, Error> {
+    check_kind(dtype, dims)?;
     let built = match dtype {
         DType::F16 => module::<F16>(config, dims, parts),
         DType::Bf16 => module::<BF16>(config, dims, parts),
+        DType::F32 => return Err(Error::KernelType { found: dtype }),
     };
     built.map_err(|error| Error::Generation { id: config.id, message: error.to_string() })
 }
@@ -70,7 +72,19 @@ pub fn check_packed(problem: &Problem, config: &Config) -> Result<(), Error> {
     check_room(problem, config, true)
 }
 
+/// Whether there are kernels for such heads at all.
+pub fn check_kind(dtype: DType, dims: Dims) -> Result<(), Error> {
+    if dtype == DType::F32 {
+        return Err(Error::KernelType { found: dtype });
+    }
+    match [dims.head, dims.value].into_iter().find(|found| !HEAD_DIMS.contains(found) || found % 8 != 0) {
+        Some(found) => Err(Error::KernelColumns { found }),
+        None => Ok(()),
+    }
+}
+
 fn check_room(problem: &Problem, config: &Config, crowded: bool) -> Result<(), Error> {
+    check_kind(problem.dtype(), problem.dims())?;
     let refuse = |found: String, expected: String| {
         Err(Error::Unsupported { id: config.id, problem: problem.to_string(), found, expected })
     };

@@ -153,6 +153,7 @@ fn buffers(problem: &Problem, score: &dyn Score, split: bool) -> Result<Vec<Buff
     let element = match problem.dtype() {
         DType::F16 => Element::F16,
         DType::Bf16 => Element::Bf16,
+        DType::F32 => Element::F32,
     };
     let mut buffers = vec![];
     for Sizes { tensor, heads, rows, columns } in tensors(problem) {

@@ -37,10 +37,14 @@ fn attend(problem: &Problem, visibility: &dyn Visibility, scoring: &dyn Scoring,
 /// Eight sums side by side: one alone would wait for itself at every step.
 fn dot(left: &[f32], right: &[f32]) -> f64 {
     let mut sums = [0f64; 8];
-    for (left, right) in left.as_chunks::<8>().0.iter().zip(right.as_chunks::<8>().0) {
+    let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());
+    for (left, right) in left.iter().zip(right) {
         for lane in 0..8 {
             sums[lane] += f64::from(left[lane]) * f64::from(right[lane]);
         }
+    }
+    for (sum, (left, right)) in sums.iter_mut().zip(left_rest.iter().zip(right_rest)) {
+        *sum += f64::from(*left) * f64::from(*right);
     }
     sums.iter().sum()
 }

@@ -67,10 +67,14 @@ fn attend(problem: &Problem, method: &Method, row: Row) -> Attended {
 /// Eight sums side by side: one alone would wait for itself at every step.
 fn dot(left: &[f32], right: &[f32]) -> f32 {
     let mut sums = [0f32; 8];
-    for (left, right) in left.as_chunks::<8>().0.iter().zip(right.as_chunks::<8>().0) {
+    let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());
+    for (left, right) in left.iter().zip(right) {
         for lane in 0..8 {
             sums[lane] += left[lane] * right[lane];
         }
+    }
+    for (sum, (left, right)) in sums.iter_mut().zip(left_rest.iter().zip(right_rest)) {
+        *sum += left * right;
     }
     sums.iter().sum()
 }

@@ -18,6 +18,7 @@ impl Precision {
         match dtype {
             DType::F16 => Precision { fraction_bits: 10, least_exponent: -14 },
             DType::Bf16 => Precision { fraction_bits: 7, least_exponent: -126 },
+            DType::F32 => Precision { fraction_bits: 23, least_exponent: -126 },
         }
     }
 

@@ -38,7 +38,7 @@ impl Inputs {
     /// From values in the problem's layout, rounded to its dtype first.
     pub fn from_values(problem: &Problem, q: &[f32], k: &[f32], v: &[f32]) -> Result<Inputs, Error> {
         let round =
-            |tensor, values, shape| unpack(problem, tensor, values, shape, |value| round(problem.dtype(), value));
+            |tensor, values, shape| unpack(problem, tensor, values, shape, |value| Ok(round(problem.dtype(), value)));
         Ok(Inputs {
             q: round("q", q, problem.q_shape())?,
             k: round("k", k, problem.k_shape())?,
@@ -93,9 +93,22 @@ pub struct Outputs {
 impl Outputs {
     /// From what a kernel wrote: O in the problem's dtype and layout, the log-sum-exp as (batch, heads, queries).
     pub fn from_bits(problem: &Problem, output: &[u16], log_sum_exp: &[f32]) -> Result<Outputs, Error> {
-        let decode = |bits| f64::from(decode(problem.dtype(), bits));
+        Outputs::unpacked(problem, output, log_sum_exp, |bits| decode(problem.dtype(), bits).map(f64::from))
+    }
+
+    /// From values of O in the problem's layout, and the log-sum-exp as (batch, heads, queries).
+    pub fn from_values(problem: &Problem, output: &[f32], log_sum_exp: &[f32]) -> Result<Outputs, Error> {
+        Outputs::unpacked(problem, output, log_sum_exp, |value| Ok(f64::from(value)))
+    }
+
+    fn unpacked<T: Copy>(
+        problem: &Problem,
+        output: &[T],
+        log_sum_exp: &[f32],
+        convert: impl Fn(T) -> Result<f64, Error>,
+    ) -> Result<Outputs, Error> {
         let outputs = Outputs {
-            output: unpack(problem, "o", output, problem.o_shape(), decode)?,
+            output: unpack(problem, "o", output, problem.o_shape(), convert)?,
             log_sum_exp: log_sum_exp.iter().copied().map(f64::from).collect(),
         };
         outputs.check(problem)?;
@@ -216,13 +229,16 @@ pub(super) fn round(dtype: DType, value: f32) -> f32 {
     match dtype {
         DType::F16 => f16::from_f32(value).to_f32(),
         DType::Bf16 => bf16::from_f32(value).to_f32(),
+        DType::F32 => value,
     }
 }
 
-fn decode(dtype: DType, bits: u16) -> f32 {
+/// The bits of a kernel's type.
+fn decode(dtype: DType, bits: u16) -> Result<f32, Error> {
     match dtype {
-        DType::F16 => f16::from_bits(bits).to_f32(),
-        DType::Bf16 => bf16::from_bits(bits).to_f32(),
+        DType::F16 => Ok(f16::from_bits(bits).to_f32()),
+        DType::Bf16 => Ok(bf16::from_bits(bits).to_f32()),
+        DType::F32 => Err(Error::KernelType { found: dtype }),
     }
 }
 
@@ -239,7 +255,7 @@ fn unpack<T: Copy, U>(
     tensor: &'static str,
     elements: &[T],
     shape: Shape,
-    convert: impl Fn(T) -> U,
+    convert: impl Fn(T) -> Result<U, Error>,
 ) -> Result<Vec<U>, Error> {
     check_length(problem, tensor, elements.len(), shape.elements())?;
     let [batch_stride, head_stride, row_stride] = shape.strides();
@@ -248,7 +264,9 @@ fn unpack<T: Copy, U>(
         for head in 0..shape.heads as usize {
             for row in 0..shape.rows as usize {
                 let start = batch * batch_stride + head * head_stride + row * row_stride;
-                unpacked.extend(elements[start..][..shape.columns as usize].iter().map(|&element| convert(element)));
+                for element in &elements[start..][..shape.columns as usize] {
+                    unpacked.push(convert(*element)?);
+                }
             }
         }
     }

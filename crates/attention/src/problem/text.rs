@@ -14,6 +14,7 @@ impl fmt::Display for DType {
         f.write_str(match self {
             DType::F16 => "f16",
             DType::Bf16 => "bf16",
+            DType::F32 => "f32",
         })
     }
 }
@@ -116,6 +117,7 @@ fn read(builder: ProblemBuilder, word: &str) -> Read {
     Some(match word {
         "f16" => (builder.dtype(DType::F16), &["dtype"]),
         "bf16" => (builder.dtype(DType::Bf16), &["dtype"]),
+        "f32" => (builder.dtype(DType::F32), &["dtype"]),
         "full" => (builder.mask(MaskKind::None), &["mask"]),
         "causal" => (builder.mask(MaskKind::CausalBottomRight), &["mask"]),
         "causal-top-left" => (builder.mask(MaskKind::CausalTopLeft), &["mask"]),
@@ -206,12 +208,12 @@ mod tests {
 
     #[test]
     fn other_words_are_refused() {
-        for word in ["f32", "B", "Bx", "B-1", "H8/", "H/2", "Q7", "7", "é7", "S99999999999", "S1,", "Sq4294967295,1"] {
+        for word in ["f64", "B", "Bx", "B-1", "H8/", "H/2", "Q7", "7", "é7", "S99999999999", "S1,", "Sq4294967295,1"] {
             assert_eq!(word.parse::<Problem>().unwrap_err(), Error::Word { word: word.into() });
         }
         let refused = "B3 S1,2".parse::<Problem>().unwrap_err().to_string();
         assert!(refused.starts_with("cu_q has 2 sequences, and the batch 3: expected"), "{refused}");
-        assert_eq!("D68".parse::<Problem>().unwrap_err(), Error::HeadDimension { found: 68 });
+        assert_eq!("D2000".parse::<Problem>().unwrap_err(), Error::HeadDimension { found: 2000 });
         assert_eq!(
             "S128 D64 Sk7".parse::<Problem>().unwrap_err().to_string(),
             "`Sk7` repeats what `S128` said: expected each part of a problem once"

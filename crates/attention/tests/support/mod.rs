@@ -50,6 +50,7 @@ pub fn encode(dtype: DType, value: f32) -> u16 {
     match dtype {
         DType::F16 => f16::from_f32(value).to_bits(),
         DType::Bf16 => bf16::from_f32(value).to_bits(),
+        DType::F32 => panic!("no kernel has f32"),
     }
 }
 
@@ -57,5 +58,6 @@ pub fn decode(dtype: DType, bits: u16) -> f32 {
     match dtype {
         DType::F16 => f16::from_bits(bits).to_f32(),
         DType::Bf16 => bf16::from_bits(bits).to_f32(),
+        DType::F32 => panic!("no kernel has f32"),
     }
 }

@@ -10,6 +10,7 @@ mod soft_cap;
 pub use alibi::Alibi;
 pub use plain::Plain;
 pub use soft_cap::SoftCap;
+pub(crate) use soft_cap::{TANH, TANH_SMALL_SQUARE};
 
 use super::Lengths;
 use crate::scoring::{At, ScoreKind, Scoring};
