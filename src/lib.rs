@@ -45,5 +45,5 @@ pub mod support;
 pub use ::attention::kernels::parts::{masks::Mask, scores::Score};
 pub use one_call::{
     Array, Custom, DeviceOutput, DeviceTensor, DeviceTensorMut, Error, HostOutput, HostTensor, Number, Options, Tensor,
-    attention, attention_into, cache_counts, workspace_bytes,
+    attention, attention_into, cache_counts, cache_note, workspace_bytes,
 };

@@ -391,6 +391,11 @@ fn doctor_speaks_json_about_this_machine() {
     }
     assert_ne!(report["gpu"]["device"].is_string(), report["gpu"]["why"].is_string(), "{report:#}");
     assert!(report["emulator"]["forms"].as_u64() > Some(0), "{report:#}");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("a mode");
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_veriflash"));
+    let doctor = doctor.arg("doctor").env("VERIFLASH_CACHE", folder.path()).output().expect("the binary runs");
+    assert!(text(&doctor).contains("is not used: other users can write to it"), "{}", text(&doctor));
     let bare = veriflash_without_tools(&["doctor", "--require", "ptxas", "--format", "json"]);
     assert_eq!(exit(&bare), 1, "{}", text(&bare));
     let bare: Value = serde_json::from_slice(&bare.stdout).expect("JSON");
@@ -517,6 +522,26 @@ fn debug_kernels_name_what_an_input_breaks() {
         let output = veriflash(&["run", shown(&path), wrong]);
         assert_eq!(exit(&output), 2, "{wrong}");
         assert!(String::from_utf8_lossy(&output.stderr).contains(expected), "{wrong}");
+    }
+}
+
+/// A kernel in a file is what it is: flags that choose one of ours are refused by name.
+#[test]
+fn flags_of_our_kernels_are_refused_beside_a_file() {
+    for flag in
+        [&["--config", "3"][..], &["--math", "tensor"], &["--arch", "sm_90"], &["--config", "3", "--splits", "2"]]
+    {
+        for command in [&["run"][..], &["sanitize"], &["mutate"], &["prove", "--kernel"]] {
+            if flag[0] == "--arch" && command[0] == "prove" {
+                continue;
+            }
+            let output = veriflash(&[command, &["corpus/none.ptx"], flag].concat());
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(exit(&output), 2, "{command:?} {flag:?}");
+            let expected =
+                [format!("`{}` asks for a kernel of ours", flag[0]), format!("cannot be used with '{} <", flag[0])];
+            assert!(expected.iter().any(|words| said.contains(words)), "{command:?} {flag:?}: {said}");
+        }
     }
 }
 

@@ -60,6 +60,9 @@ fn print_found(found: &[Found], gpu: &Result<String, String>) {
         Ok(device) => println!("found    {:<9} {device}", "GPU"),
         Err(why) => println!("missing  {:<9} {why}", "GPU"),
     }
+    if let Some(note) = veriflash::cache_note() {
+        println!("unused   {:<9} {note}", "cache");
+    }
     let (checks, forms) = (emulator::checks::ALL.len(), ptx::forms::FORMS.len());
     println!("found    {:<9} {checks} checks, {forms} instruction forms", "emulator");
 }
@@ -77,6 +80,7 @@ fn found_json(found: &[Found], gpu: &Result<String, String>) -> Value {
     json!({
         "tools": found.iter().map(tool).collect::<Vec<_>>(),
         "gpu": { "device": gpu.as_ref().ok(), "why": gpu.as_ref().err() },
+        "cache": { "note": veriflash::cache_note() },
         "emulator": { "checks": emulator::checks::ALL.len(), "forms": ptx::forms::FORMS.len() },
     })
 }

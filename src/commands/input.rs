@@ -25,10 +25,10 @@ pub struct BuiltIn {
     #[arg(long)]
     pub config: Option<u32>,
 
-    /// What multiplies: tensor cores, or plain cores, which configs 1 to 5 have as a baseline. With `scalar` and
-    /// without `--config` it is config 1
-    #[arg(long, default_value = "tensor", value_parser = math)]
-    pub math: Math,
+    /// What multiplies: `tensor` cores (unless given), or `scalar`, plain cores, which configs 1 to 5 have as a baseline.
+    /// With `scalar` and without `--config` it is config 1
+    #[arg(long, value_parser = math)]
+    pub math: Option<Math>,
 
     /// Compiles in assertions (finite scores, sums that never shrink, stages in their turn, …): one that fails ends the
     /// launch and is reported with its block and lane
@@ -40,10 +40,10 @@ pub struct BuiltIn {
     #[arg(long, value_name = "N", requires = "config", value_parser = splits)]
     pub splits: Option<u32>,
 
-    /// The GPU that the planner chooses for: its number of processors and its shared memory decide. The text itself says
-    /// `.target sm_80` in any case, which every later GPU runs
-    #[arg(long, default_value = "sm_80", value_parser = gpu)]
-    pub arch: Gpu,
+    /// The GPU that the planner chooses for, sm_80 unless given: its number of processors and its shared memory decide. The
+    /// text itself says `.target sm_80` in any case, which every later GPU runs
+    #[arg(long, value_parser = gpu)]
+    pub arch: Option<Gpu>,
 }
 
 fn gpu(arch: &str) -> Result<Gpu, String> {
@@ -77,19 +77,32 @@ impl BuiltIn {
 
     /// The configuration that was asked for, or the planner's.
     fn config_for(&self, problem: &Problem) -> anyhow::Result<Config> {
-        let baseline = (self.math == Math::Scalar).then_some(BASELINE);
-        let Some(id) = self.config.or(baseline) else { return Ok(planner::plan(problem, &self.arch)?) };
+        let math = self.math.unwrap_or(Math::Tensor);
+        let baseline = (math == Math::Scalar).then_some(BASELINE);
+        let Some(id) = self.config.or(baseline) else {
+            return Ok(planner::plan(problem, &self.arch.unwrap_or(Gpu::A100))?);
+        };
         let known = || CONFIGS.iter().map(|config| config.id.to_string()).collect::<Vec<_>>().join(", ");
         let config = Config::by_id(id);
         let config = config.with_context(|| format!("there is no config {id}: expected one of {}", known()))?;
-        Ok(Config { splits: self.splits.unwrap_or(config.splits), ..config.with_math(self.math)? })
+        Ok(Config { splits: self.splits.unwrap_or(config.splits), ..config.with_math(math)? })
     }
 
-    /// A kernel in a file has its assertions, or has none.
-    pub fn refuse_debug(&self) -> anyhow::Result<()> {
+    /// A kernel in a file is what it is, and has its assertions, or has none.
+    pub fn refuse_beside_file(&self) -> anyhow::Result<()> {
         let help = "print one with `veriflash ptx --debug`, or give a `--problem`";
         anyhow::ensure!(!self.debug, "`--debug` compiles assertions into kernels of ours, not into a file: {help}");
-        Ok(())
+        let BuiltIn { config, math, splits, arch, .. } = self;
+        let given = [
+            ("config", config.is_some()),
+            ("math", math.is_some()),
+            ("splits", splits.is_some()),
+            ("arch", arch.is_some()),
+        ];
+        let Some((flag, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+        anyhow::bail!(
+            "`--{flag}` asks for a kernel of ours, and this one is in a file: leave it out, or give a `--problem`"
+        )
     }
 
     /// The flags that name this kernel again; none if no problem was given.
@@ -98,7 +111,7 @@ impl BuiltIn {
         let planned = self.config_for(problem).ok();
         let config = self.config.or(planned.map(|config| config.id));
         let config = config.map_or(String::new(), |id| format!(" --config {id}"));
-        let math = if self.math == Math::Scalar { " --math scalar" } else { "" };
+        let math = if self.math == Some(Math::Scalar) { " --math scalar" } else { "" };
         let splits = self.splits.or(planned.map(|config| config.splits)).filter(|splits| *splits > 1);
         let splits = splits.map_or(String::new(), |splits| format!(" --splits {splits}"));
         let debug = if self.debug { " --debug" } else { "" };
@@ -159,7 +172,7 @@ impl Input {
 
     pub fn kernel(&self) -> anyhow::Result<Kernel> {
         let Some(file) = &self.file else { return self.built_in.kernel() };
-        self.built_in.refuse_debug()?;
+        self.built_in.refuse_beside_file()?;
         self.flags.open(file)
     }
 }
@@ -223,14 +236,7 @@ mod tests {
     fn the_command_that_repeats_a_run_has_its_flags() {
         let flags = |args: &[&str]| Input {
             file: Some("a b.ptx".into()),
-            built_in: BuiltIn {
-                problem: None,
-                config: None,
-                math: Math::Tensor,
-                debug: false,
-                splits: None,
-                arch: Gpu::A100,
-            },
+            built_in: BuiltIn { problem: None, config: None, math: None, debug: false, splits: None, arch: None },
             flags: RecipeFlags {
                 args: args.iter().map(ToString::to_string).collect(),
                 grid: Some("8,2,1".into()),
@@ -251,7 +257,7 @@ mod tests {
     fn the_command_that_repeats_a_planned_kernel_names_its_configuration() {
         let named = |config, math, debug, arch| {
             let problem = "B1 H32 S1024 D64".parse().ok();
-            BuiltIn { problem, config, math, debug, splits: None, arch }.words()
+            BuiltIn { problem, config, math: Some(math), debug, splits: None, arch: Some(arch) }.words()
         };
         let words = |config, arch| named(config, Math::Tensor, false, arch);
         assert_eq!(words(None, Gpu::A100).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 8");
@@ -264,7 +270,7 @@ mod tests {
         assert_eq!(debug, "--problem 'f16 B1 H32 S1024 D64 full' --config 5 --debug");
         let problem = "B1 H8 Sq1 Sk8192 D128".parse().ok();
         let split =
-            BuiltIn { problem, config: Some(5), math: Math::Tensor, debug: false, splits: Some(16), arch: Gpu::H200 };
+            BuiltIn { problem, config: Some(5), math: None, debug: false, splits: Some(16), arch: Some(Gpu::H200) };
         assert_eq!(split.words().unwrap(), "--problem 'f16 B1 H8 Sq1 Sk8192 D128 full' --config 5 --splits 16");
         let planned = BuiltIn { config: None, splits: None, ..split };
         assert_eq!(planned.words().unwrap(), "--problem 'f16 B1 H8 Sq1 Sk8192 D128 full' --config 5 --splits 32");

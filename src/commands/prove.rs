@@ -5,7 +5,6 @@ use super::input::{BuiltIn, math, quoted, splits};
 use super::output::{Format, findings_json, print_findings, print_json};
 use attention::Problem;
 use attention::configs::Math;
-use attention::planner::Gpu;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Case, Gate, GateResult, Outcome, Pack, Progress, Request, Stage};
 use launch::Finding;
@@ -29,11 +28,11 @@ pub struct Arguments {
     problems: Vec<Problem>,
 
     /// The number of the configuration that computes the problems; the planner's choice unless given
-    #[arg(long, requires = "problems")]
+    #[arg(long, requires = "problems", conflicts_with = "kernels")]
     config: Option<u32>,
 
     /// What multiplies: `tensor`, or `scalar`, the baseline of configs 1 to 5; with it, config 1 unless given
-    #[arg(long, default_value = "tensor", value_parser = math, requires = "problems")]
+    #[arg(long, default_value = "tensor", value_parser = math, requires = "problems", conflicts_with = "kernels")]
     math: Math,
 
     /// Into how many blocks it splits the keys of one block of queries, 1 to 32
@@ -124,8 +123,10 @@ fn request(arguments: &Arguments) -> anyhow::Result<Request> {
 
 fn built_in(arguments: &Arguments) -> anyhow::Result<Request> {
     let Arguments { config, math, splits, .. } = *arguments;
-    let (debug, arch) = (false, Gpu::A100);
-    let one = |problem: &Problem| BuiltIn { problem: Some(problem.clone()), config, math, debug, splits, arch };
+    let one = |problem: &Problem| {
+        let (problem, math) = (Some(problem.clone()), Some(math));
+        BuiltIn { problem, config, math, debug: false, splits, arch: None }
+    };
     let cases = arguments
         .problems
         .iter()

@@ -149,6 +149,11 @@ pub fn cache_counts() -> Counts {
     CACHE.counts()
 }
 
+/// Why calls of this process keep no compiled kernels on disk, though there is a folder: other users can write to it.
+pub fn cache_note() -> Option<String> {
+    CACHE.note()
+}
+
 /// The kernel, loaded in the context. Only the first call for a kind of problem builds and compiles.
 pub fn loaded(context: &Arc<Context>, call: &Call, options: &Options, config: &Config) -> Result<Arc<Kernel>, Error> {
     let key = Key::new(context.id(), call, options, config);

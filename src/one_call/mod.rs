@@ -27,7 +27,7 @@ pub use device::{DeviceOutput, attention_into};
 pub use error::Error;
 pub use extras::Array;
 pub use host::HostOutput;
-pub use kernels::cache_counts;
+pub use kernels::{cache_counts, cache_note};
 pub use options::Options;
 pub use tensor::{DeviceTensor, DeviceTensorMut, HostTensor, Number};
 pub use workspace::workspace_bytes;

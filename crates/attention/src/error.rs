@@ -31,6 +31,8 @@ pub enum Error {
     Word { word: String },
     #[error("`{word}` repeats what `{earlier}` said: expected each part of a problem once")]
     Repeated { word: String, earlier: String },
+    #[error("`{queries}` and `{keys}` do not go together: expected a list of lengths in both, or in neither")]
+    Mixed { queries: String, keys: String },
     #[error("config {id} does not compute {problem}: {found}, expected {expected}")]
     Unsupported { id: u32, problem: String, found: String, expected: String },
     #[error("config {id} has no scalar math: expected one of configs 1 to {last}")]

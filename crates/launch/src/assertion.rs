@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::buffer::Init;
 use crate::element::Element;
 use crate::error::Fault;
 use crate::read::unknown_buffer;
@@ -53,13 +54,17 @@ impl Assertions {
         Ok(Assertions { report: table.need("report")?.string()?.to_string(), list })
     }
 
-    /// The buffer exists, and has words of the right size.
+    /// The buffer exists, has words of the right size, and says that nothing has failed yet.
     pub(crate) fn check(&self, recipe: &Recipe, spot: Spot) -> Result<(), Fault> {
         let buffer = recipe.buffer(&self.report).ok_or_else(|| unknown_buffer(recipe, &self.report, spot))?;
         let (name, element) = (&self.report, buffer.element.name());
-        match buffer.element {
-            Element::U64 => Ok(()),
-            _ => Err(Fault::new(spot, format!("`report` is buffer `{name}` of {element}: expected one of u64"))),
+        let fault = |message| Err(Fault::new(spot, message));
+        match (buffer.element, &buffer.init) {
+            (Element::U64, Init::Zeros) => Ok(()),
+            (Element::U64, _) => fault(format!(
+                "`report` is buffer `{name}`, which may say something already: expected `init = \"zeros\"`"
+            )),
+            _ => fault(format!("`report` is buffer `{name}` of {element}: expected one of u64")),
         }
     }
 

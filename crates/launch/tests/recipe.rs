@@ -205,6 +205,8 @@ fn slips_are_named() {
     insta::assert_snapshot!(failure("ceil_div(n, 128)", "ceil_div(rows, 128)"), @"kernel.toml:11:19: unknown name `rows`: add `rows = …` under [let]");
     let assertions = |report: &str| failure("[let]", &format!("[assertions]\nreport = \"{report}\"\nlist = []\n[let]"));
     insta::assert_snapshot!(assertions("x"), @"kernel.toml:2:1: `report` is buffer `x` of f32: expected one of u64");
+    let poisoned = "[assertions]\nreport = \"r\"\nlist = []\n[buffer.r]\ntype = \"u64\"\nshape = [1]\n[let]";
+    insta::assert_snapshot!(failure("[let]", poisoned), @r#"kernel.toml:2:1: `report` is buffer `r`, which may say something already: expected `init = "zeros"`"#);
     insta::assert_snapshot!(assertions("y"), @"kernel.toml:2:1: unknown buffer `y`: did you mean `x`?");
     insta::assert_snapshot!(failure("[let]", "[let"), @"kernel.toml:2:5: not valid TOML: unclosed table, expected `]`");
 }

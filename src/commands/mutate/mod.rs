@@ -88,7 +88,7 @@ impl Arguments {
             let kernel = self.built_in.kernel()?;
             return Ok(vec![(kernel.name.clone(), kernel)]);
         }
-        self.built_in.refuse_debug()?;
+        self.built_in.refuse_beside_file()?;
         let open = |path: &PathBuf| Ok((path.display().to_string(), self.flags.open(path)?));
         self.files.iter().map(open).collect()
     }

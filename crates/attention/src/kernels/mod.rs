@@ -7,7 +7,6 @@ pub mod parts;
 mod recipe;
 mod scalar;
 
-pub use ampere::{ENTRY, Parts};
 pub use combine::{ENTRY as COMBINE_ENTRY, MAX_SPLITS, threads as combine_threads};
 pub use recipe::{assertions, kernel, kernel_with};
 
@@ -18,7 +17,22 @@ use crate::{Error, Problem};
 use parts::masks::Mask;
 use parts::scores::Score;
 use tile::Built;
-use tile::prelude::{BF16, BuildError, Element, F16};
+use tile::prelude::{BF16, BuildError, Element, F16, Options, Warps};
+
+pub const ENTRY: &str = "attention_forward";
+
+/// What a kernel is built with.
+#[derive(Clone, Copy)]
+pub struct Parts<'a> {
+    pub mask: &'a dyn Mask,
+    pub score: &'a dyn Score,
+    /// Whether each head has a logit that only the sum counts.
+    pub sinks: bool,
+    /// Whether queries see only keys of their own document.
+    pub documents: bool,
+    /// Whether sequences have lengths of their own and lie one behind the other.
+    pub packed: bool,
+}
 
 /// Lengths are compared as signed numbers.
 const MAX_LENGTH: u32 = i32::MAX.cast_unsigned();
@@ -51,15 +65,32 @@ pub fn build_parts(dtype: DType, dims: Dims, config: &Config, parts: &Parts) -> 
 
 /// The kernel, and where it splits keys the one that joins what its blocks find. That one counts the sinks, too: a row has one.
 fn module<E: Element>(config: &Config, dims: Dims, parts: &Parts) -> Result<Built, BuildError> {
-    let forward = match config.math {
-        Math::Tensor => ampere::forward::<E>,
-        Math::Scalar => scalar::forward::<E>,
-    };
     if config.splits == 1 {
-        return forward(config, dims, parts);
+        return forward::<E>(config, dims, parts);
     }
-    let built = forward(config, dims, &Parts { sinks: false, ..*parts })?;
+    let built = forward::<E>(config, dims, &Parts { sinks: false, ..*parts })?;
     Ok(built.with(combine::combine::<E>(dims.value, parts.sinks, parts.packed)?))
+}
+
+/// For matrices of `E` with as many columns as `dims` says.
+fn forward<E: Element>(config: &Config, dims: Dims, parts: &Parts) -> Result<Built, BuildError> {
+    let body = match config.math {
+        Math::Tensor => ampere::body::<E>,
+        Math::Scalar => scalar::body::<E>,
+    };
+    let blocks_per_processor = Some(config.blocks_per_processor(dims));
+    let (target, threads, checks) = (ptx::Target::SM_80, config.threads(), config.debug);
+    let options = Options { target, threads, blocks_per_processor, checks };
+    tile::build(ENTRY, options, || body(config, dims, parts))
+}
+
+/// Who computes, and who copies: every warp does both, or the last ones copy for the others.
+fn roles(config: &Config) -> [Warps; 2] {
+    if config.copy_warps == 0 {
+        return [Warps::all(); 2];
+    }
+    let computing = config.computing_warps();
+    [Warps::numbered(0..computing), Warps::numbered(computing..config.warps)]
 }
 
 /// Whether the configuration computes the problem.

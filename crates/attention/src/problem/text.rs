@@ -106,7 +106,13 @@ impl FromStr for Problem {
             }
             builder = next;
         }
-        builder.build()
+        let said = |part| seen.iter().find(|(known, _)| *known == part).map(|(_, word)| *word);
+        match (said("queries"), said("keys")) {
+            (Some(queries), Some(keys)) if queries.contains(',') != keys.contains(',') => {
+                Err(Error::Mixed { queries: queries.into(), keys: keys.into() })
+            }
+            _ => builder.build(),
+        }
     }
 }
 
@@ -213,6 +219,10 @@ mod tests {
         }
         let refused = "B3 S1,2".parse::<Problem>().unwrap_err().to_string();
         assert!(refused.starts_with("cu_q has 2 sequences, and the batch 3: expected"), "{refused}");
+        for (text, queries, keys) in [("Sq5,3 Sk8", "Sq5,3", "Sk8"), ("Sk5,3 Sq8", "Sq8", "Sk5,3")] {
+            let mixed = Error::Mixed { queries: queries.into(), keys: keys.into() };
+            assert_eq!(text.parse::<Problem>().unwrap_err(), mixed);
+        }
         assert_eq!("D2000".parse::<Problem>().unwrap_err(), Error::HeadDimension { found: 2000 });
         assert_eq!(
             "S128 D64 Sk7".parse::<Problem>().unwrap_err().to_string(),

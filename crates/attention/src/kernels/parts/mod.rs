@@ -12,6 +12,7 @@ pub mod query;
 pub mod scores;
 pub mod scratch;
 pub mod sequences;
+pub mod setup;
 pub mod sink;
 
 pub use lengths::Lengths;
