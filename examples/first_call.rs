@@ -10,10 +10,7 @@ fn main() -> Result<(), Error> {
     let [q, k, v]: [Vec<f16>; 3] = [3, 5, 7].map(numbers);
 
     let [q, k, v] = [&q, &k, &v].map(|values| HostTensor::new(values, [batch, heads, rows, columns]));
-    match attention(&q, &k, &v, &Options::new().causal()) {
-        Ok(output) => println!("o[0] = {}, lse[0] = {}", output.o[0], output.lse[0]),
-        Err(error @ Error::NoGpu { .. }) => println!("{error}"),
-        Err(error) => return Err(error),
-    }
+    let output = attention(&q, &k, &v, &Options::new().causal())?;
+    println!("o[0] = {}, lse[0] = {}, computed by {:?}", output.o[0], output.lse[0], output.backend);
     Ok(())
 }

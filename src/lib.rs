@@ -8,11 +8,9 @@
 //!
 //! let numbers: Vec<f16> = (0..2 * 40 * 64).map(|index| f16::from_f32((index % 7) as f32)).collect();
 //! let tensor = HostTensor::new(&numbers, [1, 2, 40, 64]); // batch, heads, rows, columns
-//! match attention(&tensor, &tensor, &tensor, &Options::new().causal()) {
-//!     Ok(output) => assert_eq!(output.o.len(), numbers.len()),
-//!     Err(error @ veriflash::Error::NoGpu { .. }) => println!("{error}"),
-//!     Err(error) => return Err(error),
-//! }
+//! let output = attention(&tensor, &tensor, &tensor, &Options::new().causal())?;
+//! assert_eq!(output.o.len(), numbers.len());
+//! println!("computed by {:?}", output.backend); // a GPU where there is one, plain cores elsewhere
 //! # Ok::<(), veriflash::Error>(())
 //! ```
 //!
@@ -44,6 +42,6 @@ pub mod support;
 
 pub use ::attention::kernels::parts::{masks::Mask, scores::Score};
 pub use one_call::{
-    Array, Custom, DeviceOutput, DeviceTensor, DeviceTensorMut, Error, HostOutput, HostTensor, Number, Options, Tensor,
-    attention, attention_into, cache_counts, cache_note, workspace_bytes,
+    Array, Backend, Custom, DeviceOutput, DeviceTensor, DeviceTensorMut, Error, HostOutput, HostTensor, Number,
+    Options, Tensor, attention, attention_into, attention_into_host, cache_counts, cache_note, workspace_bytes,
 };

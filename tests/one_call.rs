@@ -15,8 +15,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use tile::prelude::{Coordinate, F32, Pred, U32};
 use veriflash::{
-    Custom, DeviceTensor, DeviceTensorMut, Error, HostOutput, HostTensor, Mask, Number, Options, Score, attention,
-    attention_into, workspace_bytes,
+    Backend, Custom, DeviceTensor, DeviceTensorMut, Error, HostOutput, HostTensor, Mask, Number, Options, Score,
+    attention, attention_into, workspace_bytes,
 };
 
 const PROBLEMS: [&str; 16] = [
@@ -144,6 +144,7 @@ fn check(text: &str, change: impl Fn(Options) -> Options) -> Result<(), Error> {
             let inputs = rounded(&problem, bf16::from_f32);
             judge(&problem, &inputs, &call(&problem, &inputs, &options)?);
         }
+        DType::F32 => panic!("no kernel has f32"),
     }
     Ok(())
 }
@@ -153,6 +154,110 @@ fn the_emulator_answers_as_the_oracle_does() {
     for problem in PROBLEMS {
         check(problem, |options| options.emulator()).unwrap_or_else(|error| panic!("{problem}: {error}"));
     }
+}
+
+#[test]
+fn plain_cores_answer_as_the_oracle_does() {
+    for problem in PROBLEMS.into_iter().chain(SPLIT) {
+        check(problem, |options| options.backend(Backend::Cpu)).unwrap_or_else(|error| panic!("{problem}: {error}"));
+    }
+}
+
+#[test]
+fn the_output_says_who_computed_it() {
+    let values = vec![f16::ONE; 64];
+    let tensor = HostTensor::new(&values, [1, 1, 1, 64]);
+    let by = |options: Options| attention(&tensor, &tensor, &tensor, &options).map(|output| output.backend);
+    let auto = if Context::here().is_ok() { Backend::Gpu } else { Backend::Cpu };
+    assert_eq!(by(Options::new()).unwrap(), auto);
+    for backend in [Backend::Cpu, Backend::Emulator] {
+        assert_eq!(by(Options::new().backend(backend)).unwrap(), backend);
+    }
+    if auto == Backend::Cpu {
+        for options in [Options::new().backend(Backend::Gpu), Options::new().config(1)] {
+            assert!(matches!(by(options).unwrap_err(), Error::NoGpu { .. }));
+        }
+    }
+    let refused = by(Options::new().backend(Backend::Cpu).config(1)).unwrap_err().to_string();
+    assert!(refused.starts_with("`config` is given beside `Backend::Cpu`: expected"), "{refused}");
+    assert!(matches!(by(Options::new().config(99)).unwrap_err(), Error::Config { id: 99 }));
+}
+
+/// f32 and heads of any size are for plain cores, and no kernel's.
+#[test]
+fn what_no_kernel_computes_plain_cores_do() {
+    let values = vec![1f32; 3 * 100];
+    let wide = HostTensor::new(&values, [1, 1, 3, 100]);
+    assert_eq!(attention(&wide, &wide, &wide, &Options::new()).unwrap().backend, Backend::Cpu);
+    let refused = attention(&wide, &wide, &wide, &Options::new().emulator()).unwrap_err().to_string();
+    assert_eq!(refused, "`q` has 100 columns: expected a multiple of 8 from 16 to 256");
+    let narrow = HostTensor::new(&values[..192], [1, 1, 3, 64]);
+    let refused = attention(&narrow, &narrow, &narrow, &Options::new().emulator()).unwrap_err().to_string();
+    assert_eq!(refused, "no kernel computes f32: expected f16 or bf16, or the CPU backend");
+}
+
+/// The same numbers with gaps between them, and in the other order, give the same bits.
+#[test]
+fn strides_change_nothing() {
+    let [batch, heads, rows, columns] = [2, 3, 21, 24];
+    let dense = rounded(&"B2 H3 S21 D24".parse().unwrap(), bf16::from_f32);
+    let strides = [rows * 110, 36, 110, 1];
+    let spread = dense.each_ref().map(|values| {
+        let mut spread = vec![bf16::NAN; 2 * 21 * 110];
+        for (index, value) in values.iter().enumerate() {
+            let index = index as u64;
+            let place = [
+                index / columns / rows / heads,
+                index / columns / rows % heads,
+                index / columns % rows,
+                index % columns,
+            ];
+            spread[place.into_iter().zip(strides).map(|(place, stride)| place * stride).sum::<u64>() as usize] = *value;
+        }
+        spread
+    });
+    let shape = [batch, heads, rows, columns].map(|extent| extent as u32);
+    for options in [Options::new().causal().backend(Backend::Cpu), Options::new().causal().emulator()] {
+        let [q, k, v] = dense.each_ref().map(|values| HostTensor::new(values, shape));
+        let plain = attention(&q, &k, &v, &options).unwrap();
+        let [q, k, v] = spread.each_ref().map(|values| HostTensor::new(values, shape).strides(strides));
+        let strided = attention(&q, &k, &v, &options).unwrap();
+        assert!(strided.lse == plain.lse);
+        // O is in the order of Q: rows before heads.
+        for (index, value) in plain.o.iter().enumerate() {
+            let (head, row, column) = (index / 24 / 21 % 3, index / 24 % 21, index % 24);
+            assert_eq!(strided.o[((index / 24 / 21 / 3 * 21 + row) * 3 + head) * 24 + column], *value);
+        }
+    }
+}
+
+/// Says that all queries see all keys, though they do not.
+struct Boastful;
+
+impl Mask for Boastful {
+    fn seen_by_some(&self, _: Range<U32>, of: Lengths) -> Range<U32> {
+        0.into()..of.keys
+    }
+
+    fn seen_by_all(&self, _: Range<U32>, of: Lengths) -> Range<U32> {
+        0.into()..of.keys
+    }
+
+    fn sees(&self, query: Coordinate, key: Coordinate, of: Lengths) -> Pred {
+        masks::Causal.sees(query, key, of)
+    }
+}
+
+#[test]
+fn the_emulator_finds_masks_that_contradict_themselves() {
+    let values = vec![f16::ONE; 5 * 64];
+    let (tensor, mask) = (HostTensor::new(&values, [1, 1, 5, 64]), Custom::new(Boastful));
+    let error = attention(&tensor, &tensor, &tensor, &Options::new().mask_with(&mask).emulator()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the mask hides key 1 from query 0, and says that queries 0..5 all see keys 0..5 (`seen_by_all`): expected the \
+         same of blocks of queries as of single ones"
+    );
 }
 
 /// One or a few queries against so many keys that an H200 would split them over blocks.
@@ -283,7 +388,7 @@ fn wrong_arguments_are_named_before_a_gpu_is_looked_for() {
     let right = tensor([1, 1, 10, 64]);
     let refused = |k| attention(&right, &k, &right, &Options::new()).unwrap_err().to_string();
     assert_eq!(refused(tensor([1, 1, 9, 64])), "`k` has 640 elements: expected 576 for its shape");
-    assert_eq!(refused(tensor([1, 10, 1, 64])), "`v` has 1 heads: expected 10, as in `q` and `k`");
+    assert_eq!(refused(tensor([1, 10, 1, 64])), "`v` has 1 heads: expected 10, as in `k`");
     assert_eq!(refused(right.layout(Layout::Bshd)), "`k` is bshd: expected bhsd, as `q` is");
 }
 
@@ -331,10 +436,10 @@ fn a_failed_assertion_ends_the_context() {
 fn no_gpu(error: cuda::Error) {
     println!("not run on a GPU: {error}");
     assert!(std::env::var_os("VERIFLASH_REQUIRE_GPU").is_none(), "a GPU is required: {error}");
-    let error = check(PROBLEMS[0], |options| options).unwrap_err();
+    check(PROBLEMS[0], |options| options).expect("plain cores answer");
+    let error = check(PROBLEMS[0], |options| options.backend(Backend::Gpu)).unwrap_err();
     assert!(matches!(error, Error::NoGpu { .. }), "{error}");
-    let text = error.to_string();
-    assert!(text.contains("the CPU backend comes with a later version"), "{text}");
+    assert!(error.to_string().contains("ask for `Backend::Cpu`"), "{error}");
 }
 
 /// 1,000 launches in one stream, as many in eight, and a graph: the same bits.
@@ -461,6 +566,6 @@ fn wrong_device_arguments(context: &Arc<Context>) {
     let error = attention(&tensor, &tensor, &tensor.strides([1, 1, 1 << 20, 1]), &Options::new()).unwrap_err();
     assert!(error.to_string().starts_with("`v` has 8192 bytes"), "{error}");
     let error = attention(&tensor, &tensor, &tensor, &Options::new().emulator()).unwrap_err();
-    assert!(matches!(error, Error::EmulatorOnDevice), "{error}");
+    assert!(matches!(error, Error::HostBackend { .. }), "{error}");
     context.synchronise().expect("nothing was launched");
 }

@@ -1,9 +1,9 @@
 //! What is checked before anything is launched: a wrong argument is named, and costs nothing but this call.
 
-use super::Error;
-use super::extras::{Extras, Memory, WORD_BYTES};
-use super::tensor::View;
-use attention::problem::{HEAD_DIMS, Layout, Problem};
+use super::extras::{Extra, Extras, Memory, WORD_BYTES};
+use super::tensor::{HostTensor, Number, View};
+use super::{Error, Options};
+use attention::problem::{HEAD_DIMS, Layout, MOST_COLUMNS, Problem};
 
 /// What `cp.async` copies at a time, in bytes: addresses and distances are multiples of it.
 const COPY_BYTES: u64 = 16;
@@ -31,8 +31,8 @@ pub fn shapes(q: &View, k: &View, v: &View) -> Result<(), Error> {
         [("k", k, [Some(batch), None, None, Some(columns)]), ("v", v, [Some(batch), Some(kv_heads), Some(keys), None])]
     {
         same_dtype(argument, view, q)?;
-        let other = if argument == "k" { "`q`" } else { "`q` and `k`" };
         for ((dimension, found), expected) in DIMENSIONS.into_iter().zip(view.shape).zip(expected) {
+            let other = if argument == "k" || dimension == DIMENSIONS[0] { "`q`" } else { "`k`" };
             if let Some(expected) = expected.filter(|expected| *expected != found) {
                 return Err(shape(argument, dimension, found, || format!("{expected}, as in {other}")));
             }
@@ -47,7 +47,7 @@ pub fn shapes(q: &View, k: &View, v: &View) -> Result<(), Error> {
     Ok(())
 }
 
-/// Nothing is empty (there may be no rows of K and V: then nothing is seen), and heads have columns that kernels take.
+/// Nothing is empty (there may be no rows of K and V: then nothing is seen).
 fn sizes(argument: &'static str, view: &View, least_rows: u32) -> Result<(), Error> {
     for ((dimension, found), least) in DIMENSIONS.into_iter().zip(view.shape).zip([1, 1, least_rows, 1]) {
         if found < least {
@@ -55,8 +55,18 @@ fn sizes(argument: &'static str, view: &View, least_rows: u32) -> Result<(), Err
         }
     }
     let columns = view.shape[3];
-    if !HEAD_DIMS.contains(&columns) || !columns.is_multiple_of(8) {
-        return Err(shape(argument, "columns", columns, || "a multiple of 8 from 16 to 256".into()));
+    match columns <= MOST_COLUMNS {
+        true => Ok(()),
+        false => Err(shape(argument, "columns", columns, || format!("at most {MOST_COLUMNS}"))),
+    }
+}
+
+/// Whether heads have columns that kernels take.
+pub fn kernel_columns(q: &View, v: &View) -> Result<(), Error> {
+    for (argument, columns) in [("q", q.shape[3]), ("v", v.shape[3])] {
+        if !HEAD_DIMS.contains(&columns) || !columns.is_multiple_of(8) {
+            return Err(shape(argument, "columns", columns, || "a multiple of 8 from 16 to 256".into()));
+        }
     }
     Ok(())
 }
@@ -218,26 +228,43 @@ impl Placed {
     }
 }
 
-/// Whether the slice of a host tensor is as long as its shape says, and its order that of `q`, or that of packed sequences.
-pub fn host(
+/// Whether the slice of a host tensor is as long as its shape and strides say, and its order that of `q`, or that of packed
+/// sequences.
+pub fn host<N: Number>(
     argument: &'static str,
-    view: &View,
-    layout: Layout,
-    values: usize,
-    of_q: Layout,
-    packed: bool,
+    tensor: &HostTensor<N>,
+    q: &HostTensor<N>,
+    options: &Options,
 ) -> Result<(), Error> {
+    let packed = options.extras.get(Extra::CuQ).is_some();
+    if tensor.packed && !packed {
+        let (found, expected) = ("is one of packed sequences", "`Options::packed`, which says where they begin");
+        return Err(Error::Combination { argument, found, expected });
+    }
+    let (view, values) = (tensor.view(), tensor.values.len() as u64);
     let (expected, reason) = match packed {
         true => (Layout::Bshd, "as packed sequences are: (rows, heads, columns)"),
-        false => (of_q, "as `q` is"),
+        false => (q.layout, "as `q` is"),
     };
-    if layout != expected {
-        return Err(Error::Layout { argument, found: layout.to_string(), expected: expected.to_string(), reason });
+    if tensor.layout != expected && tensor.strides.is_none() {
+        let (found, expected) = (tensor.layout.to_string(), expected.to_string());
+        return Err(Error::Layout { argument, found, expected, reason });
     }
-    let expected = view.shape.into_iter().map(u64::from).fold(1, u64::saturating_mul);
-    match values as u64 == expected {
+    let placed = Placed { argument, view, address: 0, bytes: values * ELEMENT_BYTES, device: 0 };
+    if tensor.strides.is_none() {
+        let expected = view.shape.into_iter().map(u64::from).fold(1, u64::saturating_mul);
+        return match values == expected {
+            true => Ok(()),
+            false => Err(Error::Length { argument, unit: "elements", found: values, expected }),
+        };
+    }
+    if let Some((index, _, stride)) = placed.steps().find(|(index, _, stride)| *index == 3 && *stride != 1) {
+        return Err(placed.stride(index, stride, "1: columns are contiguous".into()));
+    }
+    let expected = placed.reach() / ELEMENT_BYTES;
+    match expected <= values {
         true => Ok(()),
-        false => Err(Error::Length { argument, unit: "elements", found: values as u64, expected }),
+        false => Err(Error::Length { argument, unit: "elements", found: values, expected }),
     }
 }
 

@@ -27,11 +27,20 @@ pub struct Sequences {
 impl Call {
     pub fn new(q: &View, k: &View, v: &View, options: &Options) -> Result<Call, Error> {
         combinations(options)?;
+        options.check_config()?;
         arguments::shapes(q, k, v)?;
         let problem = problem(q, k, v, options).build()?;
         lengths(&problem, options)?;
         contents(options)?;
         Ok(Call { sequences: sequences(&problem, options)?, problem })
+    }
+
+    /// The same for kernels, which do not compute all types and heads.
+    pub fn of_kernels(q: &View, k: &View, v: &View, options: &Options) -> Result<Call, Error> {
+        let call = Call::new(q, k, v, options)?;
+        arguments::kernel_columns(q, v)?;
+        attention::kernels::check_kind(call.problem.dtype(), call.problem.dims())?;
+        Ok(call)
     }
 
     pub fn grid(&self, config: &Config) -> [u32; 3] {

@@ -1,9 +1,12 @@
 //! Masks and scores that the user wrote.
 
-use super::kernels;
+use super::{Error, kernels};
+use attention::Problem;
+use attention::kernels::parts::masks::Mask;
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tile::prelude::U32;
 
 /// A mask or a score of the user's own, for [`Options::mask_with`](super::Options::mask_with) and
 /// [`Options::score_with`](super::Options::score_with). Make it once and keep it: the kernel that is built with it is found
@@ -78,6 +81,41 @@ impl<T: ?Sized> Drop for Custom<T> {
     fn drop(&mut self) {
         kernels::forget(self.id);
     }
+}
+
+/// Whether a mask keeps its promises: what it says of blocks of queries is what it says of single ones.
+pub(super) fn check_promises(mask: &dyn Mask, problem: &Problem, rows: u32) -> Result<(), Error> {
+    let broken = |found: String| Err(Error::Promise { found });
+    let known = |range: Range<U32>| Some(range.start.known()?..range.end.known()?);
+    for of in problem.sequence_lengths() {
+        for first in (0..of.queries).step_by(rows as usize) {
+            let block = first..(first + rows).min(of.queries);
+            let asked = || U32::from(block.start)..U32::from(block.end);
+            let [some, all] = [mask.seen_by_some(asked(), of.into()), mask.seen_by_all(asked(), of.into())].map(known);
+            let (Some(some), Some(all)) = (some, all) else {
+                return broken(format!("does not answer constants for queries {block:?}"));
+            };
+            for (query, key) in block.clone().flat_map(|query| (0..of.keys).map(move |key| (query, key))) {
+                let Some(sees) = mask.sees(query.into(), key.into(), of.into()).known() else {
+                    return broken(format!("does not answer constants for query {query} and key {key}"));
+                };
+                if sees && !some.contains(&key) {
+                    return broken(format!(
+                        "shows key {key} to query {query}, and says that queries {block:?} see only keys {some:?} (`seen_by_some`)"
+                    ));
+                }
+                if !sees && all.contains(&key) {
+                    return broken(format!(
+                        "hides key {key} from query {query}, and says that queries {block:?} all see keys {all:?} (`seen_by_all`)"
+                    ));
+                }
+            }
+            if all.end > of.keys && !all.is_empty() {
+                return broken(format!("says that queries {block:?} all see keys {all:?} of {}", of.keys));
+            }
+        }
+    }
+    Ok(())
 }
 
 impl<T: ?Sized> fmt::Debug for Custom<T> {

@@ -5,7 +5,7 @@ use super::call::Call;
 use super::extras::{Memory, Words};
 use super::parameters::Block;
 use super::tensor::{DeviceTensor, DeviceTensorMut, View};
-use super::{Error, Options, Tensor, kernels, workspace};
+use super::{Backend, Error, Options, Tensor, kernels, workspace};
 use attention::planner::{Gpu, OLDEST};
 use attention::problem::{DType, Layout};
 use cuda::{Context, Device, DeviceBuffer, DeviceSliceMut, Stream};
@@ -35,7 +35,7 @@ impl Tensor for DeviceTensor<'_> {
     type Output = DeviceOutput;
 
     fn attention(q: &Self, k: &Self, v: &Self, options: &Options) -> Result<DeviceOutput, Error> {
-        let call = Call::new(&q.view, &k.view, &v.view, options)?;
+        let call = Call::of_kernels(&q.view, &k.view, &v.view, options)?;
         let (problem, stream) = (&call.problem, StreamOf::new(options)?);
         let (shape, layout, context) = (problem.o_shape(), problem.layout(), stream.get().context());
         let config = options.split_config_for(&call, &gpu(context.device())?)?;
@@ -95,11 +95,11 @@ pub fn attention_into(
     lse: &mut DeviceSliceMut,
     options: &Options,
 ) -> Result<(), Error> {
-    if options.emulator {
-        return Err(Error::EmulatorOnDevice);
+    if let backend @ (Backend::Cpu | Backend::Emulator) = options.backend {
+        return Err(Error::HostBackend { backend });
     }
     let extras = options.extras.try_map(|extra, words| words.on_device(extra))?;
-    let call = Call::new(&q.view, &k.view, &v.view, options)?;
+    let call = Call::of_kernels(&q.view, &k.view, &v.view, options)?;
     let problem = &call.problem;
     let stream = StreamOf::new(options)?;
     let (stream, context) = (stream.get(), stream.get().context());

@@ -1,5 +1,6 @@
 //! Why attention was not computed. Every sentence names the argument, what was found, and what was expected.
 
+use super::Backend;
 use attention::configs::CONFIGS;
 
 /// What is wrong; nothing was launched, but for debug kernels ([`Options::debug`](super::Options::debug)).
@@ -48,9 +49,12 @@ pub enum Error {
     /// A configuration that is not in the table.
     #[error("there is no config {id}: expected one of {}", ids())]
     Config { id: u32 },
-    /// The emulator reads host memory.
-    #[error("the emulator computes nothing on a GPU: pass host tensors, or leave out `Options::emulator`")]
-    EmulatorOnDevice,
+    /// Plain cores and the emulator read host memory.
+    #[error("`Backend::{backend:?}` computes nothing on a GPU: pass host tensors, or leave it out")]
+    HostBackend { backend: Backend },
+    /// A mask of the user's own contradicts itself.
+    #[error("the mask {found}: expected the same of blocks of queries as of single ones")]
+    Promise { found: String },
     /// What the emulator says about the kernel.
     #[error("the emulator does not vouch for the result: {0}")]
     Emulator(String),
@@ -58,10 +62,7 @@ pub enum Error {
     #[error(transparent)]
     Problem(#[from] attention::Error),
     /// No GPU to compute on.
-    #[error(
-        "no GPU computes this: the CPU backend comes with a later version, until then `Options::emulator` is there, which is \
-         slow ({why})"
-    )]
+    #[error("no GPU computes this: leave it to `Backend::Auto`, without a config, or ask for `Backend::Cpu` ({why})")]
     NoGpu { why: cuda::Error },
     /// The driver failed.
     #[error(transparent)]

@@ -1,16 +1,16 @@
-//! Tensors on the host: copied to a GPU and back, or computed by the emulator.
+//! Tensors on the host: computed where they are, copied to a GPU and back, or computed by the emulator.
 
 use super::call::{self, Call};
 use super::extras::{Extra, Extras, Words};
 use super::tensor::{DeviceTensor, HostTensor, Number};
-use super::{Error, Options, Tensor, arguments, attention, workspace};
-use ::attention::kernels::kernel_with;
+use super::{Backend, Error, Options, Tensor, arguments, attention, cpu, custom, workspace};
+use ::attention::kernels::{self, kernel_with};
 use ::attention::planner::Gpu;
 use ::attention::problem::Problem;
 use cuda::{Context, DeviceBuffer, Stream};
 use emulator::Emulator;
 use launch::Memory;
-use launch::backend::{Backend, Options as Schedule};
+use launch::backend::{Backend as _, Options as Schedule};
 
 /// O and the log-sum-exp on the host.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,25 +19,98 @@ pub struct HostOutput<N> {
     pub o: Vec<N>,
     /// (batch, heads, queries), or (heads, queries) of packed sequences; −∞ where a query sees no key.
     pub lse: Vec<f32>,
+    /// Who computed it; never [`Backend::Auto`].
+    pub backend: Backend,
 }
 
 impl<N: Number> Tensor for HostTensor<'_, N> {
     type Output = HostOutput<N>;
 
     fn attention(q: &Self, k: &Self, v: &Self, options: &Options) -> Result<HostOutput<N>, Error> {
-        workspace::refuse_on_host(options)?;
-        let packed = options.extras.get(Extra::CuQ).is_some();
-        for (argument, tensor) in [("q", q), ("k", k), ("v", v)] {
-            arguments::host(argument, &tensor.view(), tensor.layout, tensor.values.len(), q.layout, packed)?;
-        }
-        let extras = options.extras.try_map(|extra, words| words.on_host(extra))?;
-        let call = Call::new(&q.view(), &k.view(), &v.view(), options)?;
-        let (bits, lse) = match options.emulator {
-            true => on_emulator(&call, [q, k, v], &extras, options)?,
-            false => on_gpu(&call, [q, k, v], &extras, options)?,
-        };
-        Ok(HostOutput { o: N::from_bits(bits), lse })
+        let call = checked(q, k, v, options)?;
+        let shape = call.problem.o_shape();
+        let mut o = vec![N::default(); shape.elements()];
+        let mut lse = vec![0.0; shape.elements() / shape.columns as usize];
+        let backend = into(&call, [q, k, v], &mut o, &mut lse, options)?;
+        Ok(HostOutput { o, lse, backend })
     }
+}
+
+/// The same as [`attention`](super::attention) on host tensors, into slices of the caller's: O in the order of the dimensions of
+/// `q`, and the log-sum-exp as (batch, heads, queries), or (heads, queries) of packed sequences. On plain cores a call allocates
+/// nothing once its shape was met. Says who computed it.
+///
+/// ```
+/// use veriflash::{Backend, HostTensor, Options, attention_into_host};
+///
+/// let values = vec![1.0f32; 2 * 5 * 20]; // f32 and any head dimension: on plain cores
+/// let tensor = HostTensor::new(&values, [1, 2, 5, 20]);
+/// let (mut o, mut lse) = (vec![0.0; values.len()], vec![0.0; 2 * 5]);
+/// let backend = attention_into_host(&tensor, &tensor, &tensor, &mut o, &mut lse, &Options::new().causal())?;
+/// assert_eq!((o, backend), (values.clone(), Backend::Cpu));
+/// # Ok::<(), veriflash::Error>(())
+/// ```
+pub fn attention_into_host<N: Number>(
+    q: &HostTensor<N>,
+    k: &HostTensor<N>,
+    v: &HostTensor<N>,
+    o: &mut [N],
+    lse: &mut [f32],
+    options: &Options,
+) -> Result<Backend, Error> {
+    let call = checked(q, k, v, options)?;
+    let elements = call.problem.o_shape().elements();
+    let rows = elements / call.problem.value_dim() as usize;
+    for (argument, found, expected) in [("o", o.len(), elements), ("lse", lse.len(), rows)] {
+        if found != expected {
+            let (found, expected) = (found as u64, expected as u64);
+            return Err(Error::Length { argument, unit: "elements", found, expected });
+        }
+    }
+    into(&call, [q, k, v], o, lse, options)
+}
+
+fn checked<N: Number>(
+    q: &HostTensor<N>,
+    k: &HostTensor<N>,
+    v: &HostTensor<N>,
+    options: &Options,
+) -> Result<Call, Error> {
+    workspace::refuse_on_host(options)?;
+    for (argument, tensor) in [("q", q), ("k", k), ("v", v)] {
+        arguments::host(argument, tensor, q, options)?;
+    }
+    for (extra, words) in options.extras.iter() {
+        words.on_host(extra)?;
+    }
+    Call::new(&q.view(), &k.view(), &v.view(), options)
+}
+
+fn into<N: Number>(
+    call: &Call,
+    inputs: [&HostTensor<N>; 3],
+    o: &mut [N],
+    lse: &mut [f32],
+    options: &Options,
+) -> Result<Backend, Error> {
+    let backend = Backend::choose(options, call)?;
+    if backend == Backend::Cpu {
+        cpu::into(call, inputs, options, o, lse)?;
+        return Ok(backend);
+    }
+    let [q, _, v] = inputs.map(HostTensor::view);
+    arguments::kernel_columns(&q, &v)?;
+    kernels::check_kind(call.problem.dtype(), call.problem.dims())?;
+    let extras = options.extras.try_map(|extra, words| words.on_host(extra))?;
+    let dense = inputs.map(HostTensor::dense);
+    let inputs = dense.each_ref().map(|(values, shape, layout)| HostTensor::new(values, *shape).layout(*layout));
+    let (bits, of_rows) = match backend {
+        Backend::Emulator => on_emulator(call, inputs.each_ref(), &extras, options)?,
+        _ => on_gpu(call, inputs.each_ref(), &extras, options)?,
+    };
+    N::copy_bits(&bits, o);
+    lse.copy_from_slice(&of_rows);
+    Ok(backend)
 }
 
 type Bits = (Vec<u16>, Vec<f32>);
@@ -90,6 +163,9 @@ fn on_emulator<N: Number>(
     let said = |error: &dyn std::fmt::Display| Error::Emulator(error.to_string());
     let config = options.split_config_for(call, &Gpu::H200)?;
     let problem = with_places(call, inputs, options)?;
+    if let Some(mask) = options.custom_mask {
+        custom::check_promises(&**mask, &problem, config.rows)?;
+    }
     let kernel = options.with_parts(&problem, |mask, score| kernel_with(&problem, &config, mask, score))?;
     let mut loaded = Emulator.load(&kernel).map_err(|error| said(&error))?;
     let mut memory = Memory::new(loaded.resolved(), 0).map_err(|error| said(&error))?;

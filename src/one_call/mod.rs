@@ -8,7 +8,9 @@
 //! the next process ([`cuda::Cache`]; `VERIFLASH_CACHE` names the folder, or is `off`).
 
 mod arguments;
+mod backend;
 mod call;
+mod cpu;
 mod custom;
 mod device;
 mod error;
@@ -22,11 +24,12 @@ mod tensor;
 mod tests;
 mod workspace;
 
+pub use backend::Backend;
 pub use custom::Custom;
 pub use device::{DeviceOutput, attention_into};
 pub use error::Error;
 pub use extras::Array;
-pub use host::HostOutput;
+pub use host::{HostOutput, attention_into_host};
 pub use kernels::{cache_counts, cache_note};
 pub use options::Options;
 pub use tensor::{DeviceTensor, DeviceTensorMut, HostTensor, Number};
@@ -51,8 +54,7 @@ pub trait Tensor: Sized {
 /// let zeros = vec![f16::ZERO; 2 * 5 * 16];
 /// let ones = vec![f16::ONE; 2 * 5 * 16];
 /// let (queries, values) = (HostTensor::new(&zeros, [1, 2, 5, 16]), HostTensor::new(&ones, [1, 2, 5, 16]));
-/// // The emulator is slow and needs no GPU; leave `.emulator()` out where there is one.
-/// let output = attention(&queries, &queries, &values, &Options::new().causal().emulator())?;
+/// let output = attention(&queries, &queries, &values, &Options::new().causal())?;
 /// assert_eq!(output.o, ones);
 /// assert!((output.lse[4] - 5f32.ln()).abs() < 1e-6, "the last query sees five keys, each with score 0");
 /// # Ok::<(), veriflash::Error>(())

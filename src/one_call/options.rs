@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::extras::{Array, Extra, Extras, Words};
-use super::{Custom, Error};
+use super::{Backend, Custom, Error};
 use attention::configs::{BASELINE, Config, Math};
 use attention::kernels::parts::masks::Mask;
 use attention::kernels::parts::scores::Score;
@@ -36,7 +36,7 @@ pub struct Options<'a> {
     pub(super) debug: bool,
     pub(super) stream: Option<&'a Stream>,
     pub(super) workspace: Option<DeviceSlice<'a>>,
-    pub(super) emulator: bool,
+    pub(super) backend: Backend,
 }
 
 impl<'a> Options<'a> {
@@ -53,6 +53,8 @@ impl<'a> Options<'a> {
     /// Each query sees the key at its own place, `left` before it and `right` behind it; the last query stands at the last
     /// key.
     pub fn window(self, left: u32, right: u32) -> Self {
+        // No sequence is longer, so that more is the same.
+        let [left, right] = [left, right].map(|keys| keys.min(i32::MAX as u32));
         self.mask(MaskKind::Window { left, right })
     }
 
@@ -312,10 +314,29 @@ impl<'a> Options<'a> {
         self
     }
 
-    /// Computes host tensors on the emulator, with all its checks: slow, but needs no GPU.
-    pub fn emulator(mut self) -> Self {
-        self.emulator = true;
+    /// Who computes host tensors; see [`Backend`].
+    pub fn backend(mut self, backend: Backend) -> Self {
+        self.backend = backend;
         self
+    }
+
+    /// Whether something is asked for that only kernels have.
+    pub(super) fn needs_a_gpu(&self) -> bool {
+        self.config.is_some() || self.math.is_some() || self.stream.is_some() || self.debug
+    }
+
+    /// Whether the config exists, and has the math.
+    pub(super) fn check_config(&self) -> Result<(), Error> {
+        if let Some(id) = self.config {
+            let config = Config::by_id(id).ok_or(Error::Config { id })?;
+            config.with_math(self.math.unwrap_or(config.math))?;
+        }
+        Ok(())
+    }
+
+    /// Computes host tensors on the emulator, with all its checks: slow, but needs no GPU.
+    pub fn emulator(self) -> Self {
+        self.backend(Backend::Emulator)
     }
 
     pub(super) fn config_for(&self, call: &Call, gpu: &Gpu) -> Result<Config, Error> {

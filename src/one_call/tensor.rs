@@ -2,9 +2,10 @@
 
 use attention::problem::{DType, Layout, Shape};
 use cuda::{DeviceSlice, DeviceSliceMut};
+use half::slice::HalfBitsSliceExt;
 use half::slice::HalfFloatSliceExt;
-use half::vec::HalfBitsVecExt;
 use half::{bf16, f16};
+use std::borrow::Cow;
 
 /// Sizes of (batch, heads, rows, columns), and elements from one to the next of each.
 #[derive(Clone, Copy, Debug)]
@@ -82,14 +83,14 @@ macro_rules! device_tensor {
 device_tensor!(DeviceTensor, DeviceSlice);
 device_tensor!(DeviceTensorMut, DeviceSliceMut);
 
-/// The numbers of a host tensor: [`half::f16`] or [`half::bf16`].
-pub trait Number: Copy {
+/// The numbers of a host tensor: [`half::f16`], [`half::bf16`], or f32 on plain cores.
+pub trait Number: attention::cpu::Number {
     #[doc(hidden)]
     const DTYPE: DType;
     #[doc(hidden)]
     fn bits(values: &[Self]) -> &[u16];
     #[doc(hidden)]
-    fn from_bits(bits: Vec<u16>) -> Vec<Self>;
+    fn copy_bits(bits: &[u16], to: &mut [Self]);
 }
 
 macro_rules! number {
@@ -101,8 +102,8 @@ macro_rules! number {
                 values.reinterpret_cast()
             }
 
-            fn from_bits(bits: Vec<u16>) -> Vec<$number> {
-                bits.reinterpret_into()
+            fn copy_bits(bits: &[u16], to: &mut [$number]) {
+                to.copy_from_slice(bits.reinterpret_cast());
             }
         }
     };
@@ -111,23 +112,39 @@ macro_rules! number {
 number!(f16, DType::F16);
 number!(bf16, DType::Bf16);
 
+/// Kernels, which take bits, refuse f32 before they ask.
+impl Number for f32 {
+    const DTYPE: DType = DType::F32;
+
+    fn bits(_: &[f32]) -> &[u16] {
+        &[]
+    }
+
+    fn copy_bits(_: &[u16], _: &mut [f32]) {}
+}
+
 /// Q, K or V on the host.
 #[derive(Clone, Copy, Debug)]
 pub struct HostTensor<'a, N> {
     pub(super) values: &'a [N],
     pub(super) shape: [u32; 4],
     pub(super) layout: Layout,
+    /// Instead of those of the layout.
+    pub(super) strides: Option<[u64; 4]>,
+    /// Whether it was made of packed sequences.
+    pub(super) packed: bool,
 }
 
 impl<'a, N: Number> HostTensor<'a, N> {
     /// In the order (batch, heads, rows, columns), without gaps.
     pub fn new(values: &'a [N], shape: [u32; 4]) -> HostTensor<'a, N> {
-        HostTensor { values, shape, layout: Layout::Bhsd }
+        HostTensor { values, shape, layout: Layout::Bhsd, strides: None, packed: false }
     }
 
     /// Packed sequences ([`Options::packed`](super::Options::packed)): (rows, heads, columns), without gaps.
     pub fn packed(values: &'a [N], [rows, heads, columns]: [u32; 3]) -> HostTensor<'a, N> {
-        HostTensor { values, shape: [1, heads, rows, columns], layout: Layout::Bshd }
+        let shape = [1, heads, rows, columns];
+        HostTensor { layout: Layout::Bshd, packed: true, ..HostTensor::new(values, shape) }
     }
 
     /// In another order in memory; the shape stays (batch, heads, rows, columns).
@@ -136,7 +153,46 @@ impl<'a, N: Number> HostTensor<'a, N> {
         self
     }
 
+    /// With other distances: elements from one to the next batch entry, head, row and column, which are contiguous. O is in the
+    /// order that the strides of `q` have, without gaps.
+    ///
+    /// ```
+    /// use veriflash::{HostTensor, Options, attention};
+    ///
+    /// // Q, K and V of each row lie side by side: (rows, three, columns).
+    /// let qkv: Vec<f32> = (0..5 * 3 * 16).map(|index| (index % 7) as f32).collect();
+    /// let [q, k, v] = [0, 16, 32].map(|from| HostTensor::new(&qkv[from..], [1, 1, 5, 16]).strides([0, 0, 48, 1]));
+    /// assert_eq!(attention(&q, &k, &v, &Options::new())?.o.len(), 5 * 16);
+    /// # Ok::<(), veriflash::Error>(())
+    /// ```
+    pub fn strides(mut self, strides: [u64; 4]) -> HostTensor<'a, N> {
+        self.strides = Some(strides);
+        self
+    }
+
     pub(super) fn view(&self) -> View {
-        View::new(N::DTYPE, self.shape, self.layout)
+        let view = View::new(N::DTYPE, self.shape, self.layout);
+        View { strides: self.strides.unwrap_or(view.strides), ..view }
+    }
+
+    /// Without gaps, for kernels, whose recipes know two orders.
+    pub(super) fn dense(&self) -> (Cow<'a, [N]>, [u32; 4], Layout) {
+        let Some([batch_stride, head_stride, row_stride, _]) = self.strides.map(|strides| strides.map(|s| s as usize))
+        else {
+            return (Cow::Borrowed(self.values), self.shape, self.layout);
+        };
+        let layout = self.view().layout();
+        let [batch, heads, rows, columns] = self.shape.map(|extent| extent as usize);
+        let mut values = Vec::with_capacity(batch * heads * rows * columns);
+        let (outer, inner) = if layout == Layout::Bhsd { (heads, rows) } else { (rows, heads) };
+        for (batch, first, second) in
+            (0..batch).flat_map(|b| (0..outer * inner).map(move |i| (b, i / inner, i % inner)))
+        {
+            let (head, row) = if layout == Layout::Bhsd { (first, second) } else { (second, first) };
+            values.extend_from_slice(
+                &self.values[batch * batch_stride + head * head_stride + row * row_stride..][..columns],
+            );
+        }
+        (Cow::Owned(values), self.shape, layout)
     }
 }

@@ -40,7 +40,7 @@ pub fn workspace_bytes(
     v: &DeviceTensor,
     options: &Options,
 ) -> Result<usize, Error> {
-    let call = Call::new(&q.view, &k.view, &v.view, options)?;
+    let call = Call::of_kernels(&q.view, &k.view, &v.view, options)?;
     let config = options.split_config_for(&call, &gpu(StreamOf::new(options)?.get().context().device())?)?;
     Ok(bytes(&call, &config) as usize)
 }

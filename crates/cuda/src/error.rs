@@ -6,7 +6,7 @@ use launch::assertion::Failure;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The machine has no driver.
-    #[error("no NVIDIA driver: libcuda.so.1 was not found; install the driver, or use `--backend emulator`")]
+    #[error("no NVIDIA driver: libcuda.so.1 was not found; install the driver, or compute without a GPU")]
     NoDriver,
     /// The driver lacks a function that we call.
     // CUDA driver API: the youngest function that we call, cuTensorMapEncodeTiled, came with CUDA 12.0, driver 525.
@@ -17,7 +17,7 @@ pub enum Error {
     },
     /// The driver sees no GPU.
     #[error(
-        "no NVIDIA GPU: the driver sees none; check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or use `--backend emulator`"
+        "no NVIDIA GPU: the driver sees none; check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or compute without a GPU"
     )]
     NoGpu,
     /// The driver sees fewer GPUs than asked for.

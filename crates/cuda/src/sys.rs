@@ -185,7 +185,7 @@ mod tests {
         let error = Functions::find("libno-such-driver.so.1").err().unwrap();
         assert_eq!(
             error.to_string(),
-            "no NVIDIA driver: libcuda.so.1 was not found; install the driver, or use `--backend emulator`"
+            "no NVIDIA driver: libcuda.so.1 was not found; install the driver, or compute without a GPU"
         );
     }
 

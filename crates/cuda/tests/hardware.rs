@@ -290,7 +290,7 @@ fn no_gpu(error: Error) {
     assert!(std::env::var_os("VERIFLASH_REQUIRE_GPU").is_none(), "a GPU is required: {error}");
     assert!(matches!(error, Error::NoDriver | Error::NoGpu), "{error}");
     let text = error.to_string();
-    assert!(text.starts_with("no NVIDIA ") && text.ends_with("use `--backend emulator`"), "{text}");
+    assert!(text.starts_with("no NVIDIA ") && text.ends_with("compute without a GPU"), "{text}");
 }
 
 fn results_and_times(cuda: &Cuda, add: &Kernel) {

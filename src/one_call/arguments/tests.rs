@@ -9,7 +9,7 @@ fn view(shape: [u32; 4]) -> View {
 }
 
 fn problem(q: &View, k: &View, v: &View, options: &Options) -> Result<Problem, Error> {
-    Ok(Call::new(q, k, v, options)?.problem)
+    Ok(Call::of_kernels(q, k, v, options)?.problem)
 }
 
 fn refused(q: [u32; 4], k: [u32; 4], v: [u32; 4]) -> String {
@@ -30,9 +30,9 @@ fn sizes_that_do_not_go_together_name_the_argument() {
     let right = [2, 6, 5, 64];
     assert_eq!(refused(right, [3, 6, 5, 64], right), "`k` has 3 batch entries: expected 2, as in `q`");
     assert_eq!(refused(right, [2, 6, 5, 72], right), "`k` has 72 columns: expected 64, as in `q`");
-    assert_eq!(refused(right, right, [1, 6, 5, 64]), "`v` has 1 batch entries: expected 2, as in `q` and `k`");
-    assert_eq!(refused(right, right, [2, 3, 5, 64]), "`v` has 3 heads: expected 6, as in `q` and `k`");
-    assert_eq!(refused(right, right, [2, 6, 4, 64]), "`v` has 4 rows: expected 5, as in `q` and `k`");
+    assert_eq!(refused(right, right, [1, 6, 5, 64]), "`v` has 1 batch entries: expected 2, as in `q`");
+    assert_eq!(refused(right, right, [2, 3, 5, 64]), "`v` has 3 heads: expected 6, as in `k`");
+    assert_eq!(refused(right, right, [2, 6, 4, 64]), "`v` has 4 rows: expected 5, as in `k`");
     let four = [2, 4, 5, 64];
     assert_eq!(refused(right, four, four), "`k` has 4 heads: expected a divisor of the 6 heads of `q`");
 }
@@ -145,14 +145,38 @@ fn strides_that_kernels_cannot_follow_name_the_argument() {
 
 #[test]
 fn host_slices_are_as_long_as_their_shapes() {
-    let check = |layout, values| {
-        host("k", &view([2, 6, 5, 64]), layout, values, Layout::Bhsd, false).map_err(|e| e.to_string())
+    let values = vec![half::f16::ZERO; 4000];
+    let q = HostTensor::new(&values[..3840], [2, 6, 5, 64]);
+    let check = |layout, count| {
+        let k = HostTensor::new(&values[..count], [2, 6, 5, 64]).layout(layout);
+        host("k", &k, &q, &Options::new()).map_err(|e| e.to_string())
     };
     assert_eq!(check(Layout::Bhsd, 3840), Ok(()));
     assert_eq!(check(Layout::Bhsd, 3839).unwrap_err(), "`k` has 3839 elements: expected 3840 for its shape");
     assert_eq!(check(Layout::Bshd, 3840).unwrap_err(), "`k` is bshd: expected bhsd, as `q` is");
-    let packed = host("q", &view([1, 6, 5, 64]), Layout::Bhsd, 1920, Layout::Bhsd, true).unwrap_err();
+    let q = HostTensor::new(&values[..1920], [1, 6, 5, 64]);
+    let packed = host("q", &q, &q, &Options::new().packed(&[0, 5], &[0, 5])).unwrap_err();
     assert_eq!(packed.to_string(), "`q` is bhsd: expected bshd, as packed sequences are: (rows, heads, columns)");
+    let forgotten = host("k", &HostTensor::packed(&values[..1920], [5, 6, 64]), &q, &Options::new()).unwrap_err();
+    assert_eq!(
+        forgotten.to_string(),
+        "`k` is one of packed sequences: expected `Options::packed`, which says where they begin"
+    );
+}
+
+#[test]
+fn host_slices_are_as_long_as_their_strides_reach() {
+    let values = vec![0f32; 700];
+    let check = |count, strides| {
+        let k = HostTensor::new(&values[..count], [1, 2, 5, 64]).strides(strides);
+        host("k", &k, &k, &Options::new()).map_err(|e| e.to_string())
+    };
+    assert_eq!(check(640, [0, 64, 128, 1]), Ok(()));
+    assert_eq!(check(639, [0, 64, 128, 1]).unwrap_err(), "`k` has 639 elements: expected 640 for its shape");
+    assert_eq!(
+        check(700, [0, 1, 128, 2]).unwrap_err(),
+        "`k` has a stride of 2 elements between columns: expected 1: columns are contiguous"
+    );
 }
 
 #[test]

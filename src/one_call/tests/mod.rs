@@ -64,7 +64,7 @@ impl<'a> Attempt<'a> {
 
     /// What `attention_into` checks.
     fn check(&self) -> Result<Call, Error> {
-        let call = Call::new(&self.q.view, &self.k.view, &self.v.view, &self.options)?;
+        let call = Call::of_kernels(&self.q.view, &self.k.view, &self.v.view, &self.options)?;
         let workspace = self.workspace.as_ref();
         arguments::placement(&call.problem, self.inputs(), &self.o, &self.lse, &self.extras, workspace, DEVICE)?;
         if let Some(memory) = workspace {

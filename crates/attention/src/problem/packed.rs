@@ -76,6 +76,14 @@ pub struct Located {
 }
 
 impl Problem {
+    /// Of each sequence; one pair stands for all where they are even.
+    pub fn sequence_lengths(&self) -> impl Iterator<Item = Lengths> + '_ {
+        let packed = self.packed.as_ref();
+        let each = packed.map(|packed| lengths(&packed.queries).zip(lengths(&packed.keys)));
+        let even = packed.is_none().then_some(self.lengths);
+        each.into_iter().flatten().map(|(queries, keys)| Lengths { queries, keys }).chain(even)
+    }
+
     /// The query whose row this is, where rows are counted as (batch, heads, queries), or (heads, queries) of packed sequences.
     pub fn locate(&self, row: usize) -> Located {
         let [heads, rows] = [self.heads, self.q_shape().rows].map(|count| count as usize);
