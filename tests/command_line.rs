@@ -545,12 +545,45 @@ fn flags_of_our_kernels_are_refused_beside_a_file() {
     }
 }
 
+/// Kernels that differ in anything have files of their own; what is replaced all the same is said.
+#[test]
+fn kernels_share_a_folder() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let written = |problem: &str, more: &[&str]| {
+        let arguments = ["ptx", "--problem", problem, "--config", "3", "--out", shown(folder.path())];
+        let output = veriflash(&[&arguments, more].concat());
+        assert_eq!(exit(&output), 0, "{}", text(&output));
+        let stdout = String::from_utf8_lossy(&output.stdout).trim().to_string();
+        (stdout, String::from_utf8_lossy(&output.stderr).contains("is replaced"))
+    };
+    let problems = [
+        "f16 D64 causal",
+        "bf16 D64 causal",
+        "D64 S1024 causal",
+        "D64 B1 causal",
+        "D64/32 causal",
+        "H8/2 D64 causal",
+        "D64 causal bshd",
+        "S40,30 D64 causal",
+    ];
+    let mut files: Vec<String> = problems.iter().map(|problem| written(problem, &[]).0).collect();
+    let flags: [&[&str]; 3] = [&["--debug"], &["--math", "scalar"], &["--splits", "2"]];
+    files.extend(flags.iter().map(|flags| written(problems[0], flags).0));
+    let last = |file: &String| Path::new(file).file_name().map(|name| name.to_string_lossy().into_owned());
+    assert_eq!(last(&files[0]).as_deref(), Some("attention_config3_f16_B2_H8_S512_D64_causal.ptx"));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), files.len(), "{files:#?}");
+    assert!(!written(problems[0], &[]).1, "the same again");
+    std::fs::write(&files[0], "other").expect("a file");
+    assert!(written(problems[0], &[]).1);
+}
+
 #[test]
 fn built_in_kernels_are_proven_by_problem_and_configuration() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let arguments = ["prove", "--problem", "B1 H1 Sq5 Sk70 D64 causal", "--config", "9", "--out", shown(folder.path())];
     let output = veriflash(&arguments);
     assert_eq!(exit(&output), 0, "{}", text(&output));
-    assert!(folder.path().join("kernels/attention_config9_causal/kernel.ptx").is_file(), "{}", text(&output));
+    let kernel = "kernels/attention_config9_f16_B1_H1_Sq5_Sk70_D64_causal/kernel.ptx";
+    assert!(folder.path().join(kernel).is_file(), "{}", text(&output));
     assert_eq!(exit(&veriflash(&["prove", "--config", "9"])), 2);
 }

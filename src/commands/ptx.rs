@@ -8,7 +8,7 @@ use attention::problem::DType;
 use attention::scoring::ScoreKind;
 use attention::visibility::MaskKind;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Prints the kernel for a problem: PTX whose header is its recipe, ready for `sanitize`, `run` and `prove --kernel`
 #[derive(Args)]
@@ -22,7 +22,7 @@ pub struct Arguments {
     #[command(flatten)]
     shape: Shape,
 
-    /// Writes the kernel into this folder, under its own name, and prints where
+    /// Writes the kernel into this folder, in a file called after problem and configuration, and prints where
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
@@ -151,13 +151,18 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let text = &kernel.parsed.source.text;
     match &arguments.out {
         None => print!("{text}"),
-        Some(folder) => {
-            let file = folder.join(kernel.file());
-            std::fs::create_dir_all(folder)
-                .and_then(|()| std::fs::write(&file, text))
-                .with_context(|| format!("{} cannot be written", file.display()))?;
-            println!("{}", file.display());
-        }
+        Some(folder) => write(&folder.join(kernel.file()), text)?,
     }
     Ok(Exit::Clean)
+}
+
+fn write(file: &Path, text: &str) -> anyhow::Result<()> {
+    if std::fs::read(file).is_ok_and(|old| old != text.as_bytes()) {
+        eprintln!("{} was another kernel or recipe, and is replaced", file.display());
+    }
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(file, text));
+    written.with_context(|| format!("{} cannot be written", file.display()))?;
+    println!("{}", file.display());
+    Ok(())
 }
