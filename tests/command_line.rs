@@ -493,13 +493,21 @@ fn the_planner_chooses_the_printed_kernel() {
     let printed = |flags: &[&str]| {
         let output = veriflash(&[&["ptx", "--problem", "B1 H32 S1024 D64 causal"], flags].concat());
         assert_eq!(exit(&output), 0, "{}", text(&output));
-        text(&output)
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"))
     };
-    assert_eq!(printed(&[]), printed(&["--config", "8"]));
-    assert_eq!(printed(&["--arch", "sm_90"]), printed(&["--config", "9"]));
+    let kernel = |flags: &[&str]| printed(flags)[0].clone();
+    assert_eq!(kernel(&[]), kernel(&["--config", "8"]));
+    assert_eq!(kernel(&["--arch", "sm_90"]), kernel(&["--config", "9"]));
     assert_eq!(printed(&["--math", "scalar"]), printed(&["--config", "1", "--math", "scalar"]));
-    assert_ne!(printed(&["--math", "scalar"]), printed(&["--config", "1"]));
-    assert!(printed(&["--arch", "sm_90"]).contains(".target sm_80"));
+    assert_ne!(kernel(&["--math", "scalar"]), kernel(&["--config", "1"]));
+    assert!(kernel(&["--arch", "sm_90"]).contains(".target sm_80"));
+
+    let said = |flags: &[&str]| printed(flags)[1].clone();
+    let named = "--problem 'f16 B1 H32 S1024 D64 causal' --config 9\n";
+    assert_eq!(said(&["--config", "9"]), named);
+    assert_eq!(said(&["--arch", "sm_90"]), format!("{named}note: the planner chose it for `--arch sm_90`\n"));
+    let model = "note: the planner chose it for `--arch sm_100` by a model: measured is sm_90 alone\n";
+    assert_eq!(said(&["--arch", "sm_100"]), format!("{named}{model}"));
 }
 
 /// What is printed with `--debug` has assertions, runs silently, and names the one that an input breaks.
@@ -508,7 +516,8 @@ fn debug_kernels_name_what_an_input_breaks() {
     let built_in = ["--problem", "B1 H1 Sq5 Sk70 D64 causal", "--config", "1", "--debug"];
     let output = veriflash(&[&["run"], &built_in[..]].concat());
     assert_eq!(exit(&output), 0, "{}", text(&output));
-    let printed = text(&veriflash(&[&["ptx"], &built_in[..]].concat()));
+    let printed = veriflash(&[&["ptx"], &built_in[..]].concat()).stdout;
+    let printed = String::from_utf8(printed).expect("text");
     let (head, inputs) = printed.split_once("[buffer.k]").expect("keys");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("broken.ptx");
