@@ -100,12 +100,17 @@ thread_local! {
 #[track_caller]
 pub(crate) fn with<R>(f: impl FnOnce(&mut Builder) -> R) -> R {
     let at = Location::caller();
-    CURRENT.with_borrow_mut(|current| match current {
-        Some(builder) => f(builder),
+    match CURRENT.with_borrow_mut(|current| current.as_mut().map(f)) {
+        Some(result) => result,
         None => BuildError::new("no kernel is under construction on this thread", at)
             .help("call this inside the closure of `tile::build`")
             .raise(),
-    })
+    }
+}
+
+/// Whether a kernel is under construction on this thread. While [`with`] borrows it, there is one.
+pub(crate) fn is_building() -> bool {
+    CURRENT.with(|current| current.try_borrow().map_or(true, |current| current.is_some()))
 }
 
 /// Whether the kernel under construction, if there is one, is to hold its assertions.
