@@ -3,7 +3,7 @@
 //! Offsets are computed in 64 bits: a tensor may have more than 2³² elements.
 
 use super::{Cell, Coordinate, Element, Packed, Pred, Type, U32, U64, Value};
-use crate::builder::{Reach, with};
+use crate::builder::{Named, Reach, check_name, with};
 use crate::error::BuildError;
 use crate::instructions::{
     GlobalPointer, Pointer, cvta_to_global_u64, ld_global, ld_global_nc, ld_global_v2, ld_param, st_global,
@@ -37,6 +37,7 @@ fn declared<T: Type>(name: &str, pointer: Option<(Option<ptx::Space>, u32)>) -> 
 pub(crate) fn declare<T: Type>(name: &str, pointer: Option<(Option<ptx::Space>, u32)>) -> ptx::ParameterId {
     let at = Location::caller();
     with(|b| {
+        check_name(Named::Parameter, name, b.author_place(at));
         if b.parameters.iter().any(|known| known.name == name) {
             BuildError::new(format!("parameter `{name}` is declared twice"), at).raise()
         }

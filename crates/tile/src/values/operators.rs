@@ -1,7 +1,7 @@
 //! Operators and methods of values, spelled as Rust spells them. Constants are folded, with or without a kernel.
 
 use super::number::{Number, Operation, Order};
-use super::{I32, Pred, Repr, U32, U64, Value};
+use super::{I32, Pred, Repr, Type, U32, U64, Value};
 use crate::builder::define_pure;
 use crate::error::BuildError;
 use ptx::{Immediate, Operand};
@@ -10,6 +10,9 @@ use std::panic::Location;
 
 #[track_caller]
 fn binary<T: Number>(operation: Operation, mut a: Value<T>, mut b: Value<T>) -> Value<T> {
+    if matches!(operation, Operation::Div | Operation::Rem) && T::NAME != f32::NAME && b.repr == Repr::Constant(0) {
+        divided_by_zero()
+    }
     if let (Repr::Constant(x), Repr::Constant(y)) = (a.repr, b.repr)
         && let Some(folded) = T::fold(operation, x, y)
     {
@@ -24,6 +27,11 @@ fn binary<T: Number>(operation: Operation, mut a: Value<T>, mut b: Value<T>) -> 
         return simple;
     }
     define_pure(spell::<T>(operation), vec![a.operand(), b.operand()])
+}
+
+#[track_caller]
+fn divided_by_zero() -> ! {
+    BuildError::new("an integer is divided by zero", Location::caller()).raise()
 }
 
 #[track_caller]
@@ -156,6 +164,9 @@ impl U32 {
 
     #[track_caller]
     pub fn div_ceil(self, divisor: u32) -> U32 {
+        if divisor == 0 {
+            divided_by_zero()
+        }
         (self + (divisor - 1)) / divisor
     }
 
