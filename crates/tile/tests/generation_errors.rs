@@ -56,7 +56,7 @@ fn value_used_after_the_loop() {
         let x = Slice::<f32>::parameter("x");
         let mut last = F32::from(0.0);
         for_each(U32::from(0)..parameter::<u32>("n"), |i| last = x.load(i));
-        x.store(0.into(), last);
+        x.store(0, last);
     });
     assert_eq!(error.message, "this value was made inside a loop and is used after it");
     assert_eq!((error.at.file(), error.at.line()), (file!(), line + 5));
@@ -68,7 +68,7 @@ fn value_used_after_the_loop() {
     ];
     assert_eq!(notes, expected);
     let shown = error.to_string();
-    assert!(shown.contains("x.store(0.into(), last);") && shown.contains("help: keep it in a `Var`"), "{shown}");
+    assert!(shown.contains("x.store(0, last);") && shown.contains("help: keep it in a `Var`"), "{shown}");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn value_used_after_the_branch() {
         let x = Slice::<f32>::parameter("x");
         let mut first = F32::from(0.0);
         when(thread_index().lt(64), || first = x.load(thread_index()));
-        x.store(0.into(), first);
+        x.store(0, first);
     });
     assert_eq!(message, "this value was made inside a branch and is used after it");
 }
@@ -347,7 +347,7 @@ fn predicate_made_in_a_branch() {
         let x = Slice::<f32>::parameter("x");
         let mut small = Pred::from(true);
         when(thread_index().lt(64), || small = x.load(thread_index()).lt(3.0));
-        predicated(small, || x.store(0.into(), 1.0.into()));
+        predicated(small, || x.store(0, 1.0.into()));
     });
     assert_eq!(message, "this value was made inside a branch and is used after it");
 }
@@ -416,7 +416,7 @@ fn instructions_that_the_form_table_does_not_know() {
 #[test]
 fn what_the_form_table_does_not_know() {
     let message = wrong(|| {
-        Slice::<u64>::parameter("x").store(0.into(), thread_index().to_u64().shuffle_xor(1));
+        Slice::<u64>::parameter("x").store(0, thread_index().to_u64().shuffle_xor(1));
     });
     assert!(message.starts_with("the kernel is not sound\n") && message.contains("shfl.sync.bfly.b32"), "{message}");
 }

@@ -69,29 +69,29 @@ impl<T: Type> Slice<T> {
     }
 
     #[track_caller]
-    fn at(&self, index: U32) -> GlobalPointer {
-        Pointer::new(self.base + index.widening_mul(T::BYTES))
+    fn at(&self, index: impl Into<U32>) -> GlobalPointer {
+        Pointer::new(self.base + index.into().widening_mul(T::BYTES))
     }
 
     #[track_caller]
-    pub fn load(&self, index: U32) -> Value<T> {
+    pub fn load(&self, index: impl Into<U32>) -> Value<T> {
         ld_global(self.at(index))
     }
 
     /// Of memory that nobody writes while the kernel runs: an equal one in reach is used again.
     #[track_caller]
-    pub fn fetch(&self, index: U32) -> Value<T> {
+    pub fn fetch(&self, index: impl Into<U32>) -> Value<T> {
         ld_global_nc(self.at(index))
     }
 
     #[track_caller]
-    pub fn store(&self, index: U32, value: Value<T>) {
+    pub fn store(&self, index: impl Into<U32>, value: Value<T>) {
         st_global(self.at(index), value);
     }
 
     /// An element at an even place, and the one behind it.
     #[track_caller]
-    pub fn load_pair(&self, index: U32) -> [Value<T>; 2] {
+    pub fn load_pair(&self, index: impl Into<U32>) -> [Value<T>; 2] {
         ld_global_v2(self.at(index))
     }
 
