@@ -41,10 +41,8 @@ fn starts_word(text: &str, line: u32, column: u32) -> bool {
     let in_word = |letter: char| letter.is_alphanumeric() || letter == '_';
     let mut letters = line.chars().skip(before.saturating_sub(1) as usize);
     let previous = if before == 0 { None } else { letters.next() };
-    match letters.next() {
-        None => false,
-        Some(here) => !here.is_whitespace() && !(in_word(here) && previous.is_some_and(in_word)),
-    }
+    let goes_on = |here: char| in_word(here) && previous.is_some_and(in_word);
+    letters.next().is_some_and(|here| !here.is_whitespace() && !goes_on(here))
 }
 
 #[cfg(test)]
