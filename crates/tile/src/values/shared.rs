@@ -31,11 +31,6 @@ const MAX_SHARED_BYTES: u64 = 227 * 1024;
 #[track_caller]
 fn allocate(bytes: u64, align: u32) -> U32 {
     let at = here();
-    if bytes == 0 {
-        BuildError::new("no bytes of shared memory are allocated here", at)
-            .help("expected at least one element")
-            .raise()
-    }
     let start = with(|b| {
         if let Some(inside) = b.scopes.inside() {
             BuildError::new("shared memory is allocated once, before loops and branches", at)
