@@ -493,13 +493,21 @@ fn the_planner_chooses_the_printed_kernel() {
     let printed = |flags: &[&str]| {
         let output = veriflash(&[&["ptx", "--problem", "B1 H32 S1024 D64 causal"], flags].concat());
         assert_eq!(exit(&output), 0, "{}", text(&output));
-        text(&output)
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"))
     };
-    assert_eq!(printed(&[]), printed(&["--config", "8"]));
-    assert_eq!(printed(&["--arch", "sm_90"]), printed(&["--config", "9"]));
+    let kernel = |flags: &[&str]| printed(flags)[0].clone();
+    assert_eq!(kernel(&[]), kernel(&["--config", "8"]));
+    assert_eq!(kernel(&["--arch", "sm_90"]), kernel(&["--config", "9"]));
     assert_eq!(printed(&["--math", "scalar"]), printed(&["--config", "1", "--math", "scalar"]));
-    assert_ne!(printed(&["--math", "scalar"]), printed(&["--config", "1"]));
-    assert!(printed(&["--arch", "sm_90"]).contains(".target sm_80"));
+    assert_ne!(kernel(&["--math", "scalar"]), kernel(&["--config", "1"]));
+    assert!(kernel(&["--arch", "sm_90"]).contains(".target sm_80"));
+
+    let said = |flags: &[&str]| printed(flags)[1].clone();
+    let named = "--problem 'f16 B1 H32 S1024 D64 causal' --config 9\n";
+    assert_eq!(said(&["--config", "9"]), named);
+    assert_eq!(said(&["--arch", "sm_90"]), format!("{named}note: the planner chose it for `--arch sm_90`\n"));
+    let model = "note: the planner chose it for `--arch sm_100` by a model: measured is sm_90 alone\n";
+    assert_eq!(said(&["--arch", "sm_100"]), format!("{named}{model}"));
 }
 
 /// What is printed with `--debug` has assertions, runs silently, and names the one that an input breaks.
@@ -508,7 +516,8 @@ fn debug_kernels_name_what_an_input_breaks() {
     let built_in = ["--problem", "B1 H1 Sq5 Sk70 D64 causal", "--config", "1", "--debug"];
     let output = veriflash(&[&["run"], &built_in[..]].concat());
     assert_eq!(exit(&output), 0, "{}", text(&output));
-    let printed = text(&veriflash(&[&["ptx"], &built_in[..]].concat()));
+    let printed = veriflash(&[&["ptx"], &built_in[..]].concat()).stdout;
+    let printed = String::from_utf8(printed).expect("text");
     let (head, inputs) = printed.split_once("[buffer.k]").expect("keys");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("broken.ptx");
@@ -545,12 +554,45 @@ fn flags_of_our_kernels_are_refused_beside_a_file() {
     }
 }
 
+/// Kernels that differ in anything have files of their own; what is replaced all the same is said.
+#[test]
+fn kernels_share_a_folder() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let written = |problem: &str, more: &[&str]| {
+        let arguments = ["ptx", "--problem", problem, "--config", "3", "--out", shown(folder.path())];
+        let output = veriflash(&[&arguments, more].concat());
+        assert_eq!(exit(&output), 0, "{}", text(&output));
+        let stdout = String::from_utf8_lossy(&output.stdout).trim().to_string();
+        (stdout, String::from_utf8_lossy(&output.stderr).contains("is replaced"))
+    };
+    let problems = [
+        "f16 D64 causal",
+        "bf16 D64 causal",
+        "D64 S1024 causal",
+        "D64 B1 causal",
+        "D64/32 causal",
+        "H8/2 D64 causal",
+        "D64 causal bshd",
+        "S40,30 D64 causal",
+    ];
+    let mut files: Vec<String> = problems.iter().map(|problem| written(problem, &[]).0).collect();
+    let flags: [&[&str]; 3] = [&["--debug"], &["--math", "scalar"], &["--splits", "2"]];
+    files.extend(flags.iter().map(|flags| written(problems[0], flags).0));
+    let last = |file: &String| Path::new(file).file_name().map(|name| name.to_string_lossy().into_owned());
+    assert_eq!(last(&files[0]).as_deref(), Some("attention_config3_f16_B2_H8_S512_D64_causal.ptx"));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), files.len(), "{files:#?}");
+    assert!(!written(problems[0], &[]).1, "the same again");
+    std::fs::write(&files[0], "other").expect("a file");
+    assert!(written(problems[0], &[]).1);
+}
+
 #[test]
 fn built_in_kernels_are_proven_by_problem_and_configuration() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let arguments = ["prove", "--problem", "B1 H1 Sq5 Sk70 D64 causal", "--config", "9", "--out", shown(folder.path())];
     let output = veriflash(&arguments);
     assert_eq!(exit(&output), 0, "{}", text(&output));
-    assert!(folder.path().join("kernels/attention_config9_causal/kernel.ptx").is_file(), "{}", text(&output));
+    let kernel = "kernels/attention_config9_f16_B1_H1_Sq5_Sk70_D64_causal/kernel.ptx";
+    assert!(folder.path().join(kernel).is_file(), "{}", text(&output));
     assert_eq!(exit(&veriflash(&["prove", "--config", "9"])), 2);
 }

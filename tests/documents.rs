@@ -26,6 +26,20 @@ fn every_command_is_in_the_readme() {
     }
 }
 
+/// The line that the README deletes from a kernel of ours is the barrier behind the wait that its report speaks of.
+#[test]
+fn the_finding_of_the_readme_can_be_repeated() {
+    let readme = include_str!("../README.md");
+    let number = readme.split("veriflash ptx --config 1 | sed ").nth(1).and_then(|rest| rest.split_once('d'));
+    let number: usize = number.and_then(|(number, _)| number.parse().ok()).expect("a line");
+    let (problem, config) = (attention::Problem::builder().build(), attention::configs::Config::by_id(1));
+    let kernel =
+        attention::kernels::kernel(&problem.expect("a problem"), &config.expect("config 1")).expect("a kernel");
+    let mut lines = kernel.parsed.source.text.lines().skip(number - 2).map(str::trim);
+    assert_eq!([lines.next(), lines.next()], [Some("cp.async.wait_group 1;"), Some("bar.sync 0;")]);
+    assert!(readme.contains(&format!("emit `bar.sync 0` in every warp after the wait at line {}", number - 1)));
+}
+
 #[test]
 fn the_support_page_is_what_the_program_says() {
     let committed = include_str!("../docs/support.md");

@@ -76,6 +76,60 @@ fn a_launch_points_into_the_recipe() {
     insta::assert_snapshot!(String::from_utf8(output.stdout).expect("text"));
 }
 
+/// A kernel whose two lines were written by `src/main.rs`, at 2:5 and 3:5.
+const OF_MAIN: &str = r#"
+//@ [[launch]]
+//@ grid = [1, 1, 1]
+//@ block = [64, 1, 1]
+.version 7.0
+.target sm_80
+.address_size 64
+.file 1 "src/main.rs"
+.visible .entry k()
+{
+    .shared .align 4 .b8 stage[4];
+    .reg .b32 %r<2>;
+    .loc 1 2 5
+    mov.u32 %r1, stage;
+    .loc 1 3 5
+    st.shared.u32 [%r1], %r1;
+    ret;
+}
+"#;
+
+/// Names are relative to wherever the compiler ran: the nearest file around the kernel in which all its lines make sense
+/// is shown, never another program's of the same name, and the place in any case.
+#[test]
+fn source_lines_are_those_of_the_kernel_and_not_of_the_current_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("folders");
+        std::fs::write(file, text).expect("a file");
+    };
+    write("theirs/kernels/k.ptx", OF_MAIN);
+    write("ours/src/main.rs", "fn main() {}\n// a\n// one line only fits by its number\n");
+    let told = |from: &str| {
+        let output = veriflash(&folder.path().join(from), &["sanitize", "../theirs/kernels/k.ptx"]);
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).expect("text");
+        text.split_once("note: (1) was written here\n").unwrap_or_else(|| panic!("{text}")).1.to_string()
+    };
+    let is_the_place_alone = |told: &str| {
+        let first = told.lines().next().unwrap_or_default().trim();
+        first == "--> src/main.rs:3:5" && !told.contains('|')
+    };
+    let lost = told("ours");
+    assert!(is_the_place_alone(&lost), "{lost}");
+    write("theirs/src/main.rs", "fn kernel() {\n    begin();\n    store(stage);\n}\n");
+    for from in ["ours", "theirs"] {
+        assert!(told(from).contains("    store(stage);"), "{}", told(from));
+    }
+    write("theirs/src/main.rs", "fn kernel() {\n    store(stage);\n}\n");
+    let edited = told("theirs");
+    assert!(is_the_place_alone(&edited), "{edited}");
+}
+
 /// What is missing is the same in every schedule; what a warp did instead, told behind a colon, depends on who came first.
 const TOLD_AS_IT_HAPPENED: [&str; 6] = [
     "race-global/blocks_of_one_cluster.ptx",

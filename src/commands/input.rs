@@ -40,8 +40,9 @@ pub struct BuiltIn {
     #[arg(long, value_name = "N", requires = "config", value_parser = splits)]
     pub splits: Option<u32>,
 
-    /// The GPU that the planner chooses for, sm_80 unless given: its number of processors and its shared memory decide. The
-    /// text itself says `.target sm_80` in any case, which every later GPU runs
+    /// The GPU that the planner chooses for, `sm_80` (unless given), `sm_86`, `sm_89`, `sm_90`, `sm_100` or `sm_120`: its
+    /// number of processors and its shared memory decide, by thresholds measured on sm_90 alone. The text itself says
+    /// `.target sm_80` in any case, which every later GPU runs
     #[arg(long, value_parser = gpu)]
     pub arch: Option<Gpu>,
 }
@@ -69,10 +70,25 @@ impl BuiltIn {
 
     /// The same, for a problem that came in another way.
     pub fn kernel_of(&self, other: Option<Problem>) -> anyhow::Result<Kernel> {
-        let standard = || Problem::builder().build();
-        let problem = other.or_else(|| self.problem.clone()).map_or_else(standard, Ok)?;
+        let problem = self.problem_or(other)?;
         let config = Config { debug: self.debug, ..self.config_for(&problem)? };
         Ok(attention::kernels::kernel(&problem, &config)?)
+    }
+
+    /// What the kernel is, and who chose it: the flags that name it again.
+    pub fn chosen(&self, other: Option<Problem>) -> anyhow::Result<String> {
+        let words = self.words_of(&self.problem_or(other)?);
+        let asked = self.config.is_some() || self.math == Some(Math::Scalar);
+        let arch = self.arch.unwrap_or(Gpu::A100);
+        let (major, minor) = arch.capability;
+        let model = if arch == Gpu::MEASURED { "" } else { " by a model: measured is sm_90 alone" };
+        let planned = format!("\nnote: the planner chose it for `--arch sm_{major}{minor}`{model}");
+        Ok(if asked { words } else { words + &planned })
+    }
+
+    fn problem_or(&self, other: Option<Problem>) -> anyhow::Result<Problem> {
+        let standard = || Problem::builder().build();
+        Ok(other.or_else(|| self.problem.clone()).map_or_else(standard, Ok)?)
     }
 
     /// The configuration that was asked for, or the planner's.
@@ -107,7 +123,10 @@ impl BuiltIn {
 
     /// The flags that name this kernel again; none if no problem was given.
     pub fn words(&self) -> Option<String> {
-        let problem = self.problem.as_ref()?;
+        self.problem.as_ref().map(|problem| self.words_of(problem))
+    }
+
+    fn words_of(&self, problem: &Problem) -> String {
         let planned = self.config_for(problem).ok();
         let config = self.config.or(planned.map(|config| config.id));
         let config = config.map_or(String::new(), |id| format!(" --config {id}"));
@@ -115,7 +134,7 @@ impl BuiltIn {
         let splits = self.splits.or(planned.map(|config| config.splits)).filter(|splits| *splits > 1);
         let splits = splits.map_or(String::new(), |splits| format!(" --splits {splits}"));
         let debug = if self.debug { " --debug" } else { "" };
-        Some(format!("--problem {}{config}{math}{splits}{debug}", quoted(&problem.to_string())))
+        format!("--problem {}{config}{math}{splits}{debug}", quoted(&problem.to_string()))
     }
 }
 

@@ -5,6 +5,7 @@ mod explain;
 mod filetests;
 mod input;
 mod mutate;
+mod origin;
 mod output;
 mod prove;
 mod ptx;

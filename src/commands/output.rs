@@ -2,7 +2,7 @@
 //!
 //! Every JSON document begins with `schema`, `command`, `verdict` and `exit`; the command's own fields follow.
 
-use super::Exit;
+use super::{Exit, origin};
 use annotate_snippets::Renderer;
 use emulator::report::Reporter;
 use launch::Kernel;
@@ -46,7 +46,9 @@ pub fn verdict(exit: Exit) -> &'static str {
 
 pub fn print_findings(kernel: &Kernel, findings: &[Finding], repeat: &str) {
     let load = |path: &str| std::fs::read_to_string(path).ok();
-    let reporter = Reporter { source: &kernel.parsed.source, repeat, load: &load, renderer: Renderer::styled() };
+    let origin = |name: &str| origin::text(kernel, name);
+    let source = &kernel.parsed.source;
+    let reporter = Reporter { source, repeat, load: &load, origin: &origin, renderer: Renderer::styled() };
     findings.iter().take(SHOWN).for_each(|finding| anstream::println!("{}\n", reporter.render(finding)));
     print_rest(&findings[findings.len().min(SHOWN)..]);
 }

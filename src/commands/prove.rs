@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(long, default_value = "tensor", value_parser = math, requires = "problems", conflicts_with = "kernels")]
     math: Math,
 
-    /// Into how many blocks it splits the keys of one block of queries, 1 to 32
+    /// With `--problem` and `--config`: into how many blocks it splits the keys of one block of queries, 1 to 32
     #[arg(long, value_name = "N", requires = "config", value_parser = splits)]
     splits: Option<u32>,
 

@@ -8,9 +8,9 @@ use attention::problem::DType;
 use attention::scoring::ScoreKind;
 use attention::visibility::MaskKind;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Prints the kernel for a problem: PTX whose header is its recipe, ready for `sanitize`, `run` and `prove --kernel`
+/// Prints the kernel for a problem, `f16 B2 H8 S512 D64 full` unless told otherwise: PTX whose header is its recipe, ready for `sanitize`, `run` and `prove --kernel`
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  veriflash ptx --problem 'B2 H8 S512 D64 causal' > kernel.ptx\n  veriflash ptx --batch 4 --heads 16 --kv-heads 4 --seq 4096 --head-dim 128 --mask causal --arch sm_90\n  veriflash ptx --head-dim 192 --value-dim 128 --config 6\n  veriflash ptx --seq 4096 --mask window --window 256 --config 5 --out kernels"
@@ -22,7 +22,7 @@ pub struct Arguments {
     #[command(flatten)]
     shape: Shape,
 
-    /// Writes the kernel into this folder, under its own name, and prints where
+    /// Writes the kernel into this folder, in a file called after problem and configuration, and prints where
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
@@ -30,9 +30,11 @@ pub struct Arguments {
 /// The problem in flags; what is not given is as in the standard problem, B2 H8 S512 D64.
 #[derive(Args)]
 struct Shape {
+    /// 2 unless given
     #[arg(long, conflicts_with = "problem")]
     batch: Option<u32>,
 
+    /// Heads of Q and O; 8 unless given
     #[arg(long, conflicts_with = "problem")]
     heads: Option<u32>,
 
@@ -40,7 +42,7 @@ struct Shape {
     #[arg(long, conflicts_with = "problem")]
     kv_heads: Option<u32>,
 
-    /// Queries
+    /// Queries; 512 unless given
     #[arg(long, conflicts_with = "problem")]
     seq: Option<u32>,
 
@@ -48,7 +50,7 @@ struct Shape {
     #[arg(long, conflicts_with = "problem")]
     seq_kv: Option<u32>,
 
-    /// Columns of Q and K: a multiple of 8 from 16 to 256
+    /// Columns of Q and K: a multiple of 8 from 16 to 256; 64 unless given
     #[arg(long, conflicts_with = "problem")]
     head_dim: Option<u32>,
 
@@ -56,9 +58,11 @@ struct Shape {
     #[arg(long, conflicts_with = "problem")]
     value_dim: Option<u32>,
 
+    /// `f16` unless given
     #[arg(long, conflicts_with = "problem")]
     dtype: Option<Type>,
 
+    /// `full` unless given
     #[arg(long, conflicts_with = "problem")]
     mask: Option<Mask>,
 
@@ -147,17 +151,24 @@ impl Shape {
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let kernel = arguments.kernel.kernel_of(arguments.shape.problem()?)?;
+    let problem = arguments.shape.problem()?;
+    let kernel = arguments.kernel.kernel_of(problem.clone())?;
+    eprintln!("{}", arguments.kernel.chosen(problem)?);
     let text = &kernel.parsed.source.text;
     match &arguments.out {
         None => print!("{text}"),
-        Some(folder) => {
-            let file = folder.join(kernel.file());
-            std::fs::create_dir_all(folder)
-                .and_then(|()| std::fs::write(&file, text))
-                .with_context(|| format!("{} cannot be written", file.display()))?;
-            println!("{}", file.display());
-        }
+        Some(folder) => write(&folder.join(kernel.file()), text)?,
     }
     Ok(Exit::Clean)
+}
+
+fn write(file: &Path, text: &str) -> anyhow::Result<()> {
+    if std::fs::read(file).is_ok_and(|old| old != text.as_bytes()) {
+        eprintln!("{} was another kernel or recipe, and is replaced", file.display());
+    }
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(file, text));
+    written.with_context(|| format!("{} cannot be written", file.display()))?;
+    println!("{}", file.display());
+    Ok(())
 }

@@ -44,9 +44,21 @@ impl Gpu {
     pub const L4: Gpu = Gpu { capability: (8, 9), processors: 58, shared_bytes: 99 * 1024 };
     pub const H200: Gpu = Gpu { capability: (9, 0), processors: 132, shared_bytes: 227 * 1024 };
 
+    pub const B200: Gpu = Gpu { capability: (10, 0), processors: 148, shared_bytes: 227 * 1024 };
+    pub const RTX_5090: Gpu = Gpu { capability: (12, 0), processors: 170, shared_bytes: 99 * 1024 };
+
+    /// The one on which the thresholds were measured.
+    pub const MEASURED: Gpu = Gpu::H200;
+
     /// The one that stands for its architecture where no GPU is at hand.
-    pub const BY_ARCH: [(&'static str, Gpu); 4] =
-        [("sm_80", Gpu::A100), ("sm_86", Gpu::A10), ("sm_89", Gpu::L4), ("sm_90", Gpu::H200)];
+    pub const BY_ARCH: [(&'static str, Gpu); 6] = [
+        ("sm_80", Gpu::A100),
+        ("sm_86", Gpu::A10),
+        ("sm_89", Gpu::L4),
+        ("sm_90", Gpu::H200),
+        ("sm_100", Gpu::B200),
+        ("sm_120", Gpu::RTX_5090),
+    ];
 
     /// The GPU that stands for an architecture.
     pub fn by_arch(arch: &str) -> Option<Gpu> {
@@ -74,7 +86,7 @@ struct Row {
 
 const ANY: u32 = u32::MAX;
 
-/// The first row that holds is taken. Measured on an H200; that the same order holds on sm_80, sm_86 and sm_89 is a model
+/// The first row that holds is taken. Measured on an H200; that the same order holds on the others is a model
 /// (their own processors and shared memory, the same thresholds) and not measured.
 #[rustfmt::skip] // One row per line.
 const ROWS: [Row; 6] = [

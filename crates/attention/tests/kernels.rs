@@ -59,7 +59,7 @@ fn causal_prints_as_recorded() {
 fn scalar_products_print_as_recorded() {
     let config = Config::by_id(5).and_then(Config::scalar).unwrap();
     let kernel = kernels::kernel(&Problem::builder().build().unwrap(), &config).unwrap();
-    assert_eq!(kernel.name, "attention_config5_scalar_full");
+    assert_eq!(kernel.name, "attention_config5_scalar_f16_B2_H8_S512_D64_full");
     let mut instructions = kernel.parsed.source.text.lines().filter(|line| !line.contains(".loc"));
     instructions.find(|line| line.starts_with("$loop"));
     let mut loops = String::new();

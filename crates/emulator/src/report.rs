@@ -13,8 +13,10 @@ pub struct Reporter<'a> {
     pub source: &'a Source,
     /// The command that repeats a run, up to the seed.
     pub repeat: &'a str,
-    /// The text of a source file that `.loc` names, if it can be found.
+    /// The text of a recipe, if it can be read.
     pub load: &'a dyn Fn(&str) -> Option<String>,
+    /// The text of a source file that `.loc` names, if it is at hand and the right one.
+    pub origin: &'a dyn Fn(&str) -> Option<String>,
     pub renderer: Renderer,
 }
 
@@ -78,9 +80,11 @@ impl Reporter<'_> {
     /// The line that wrote an event's instruction, from `file:line:column`.
     fn origin(&self, label: &str, place: &str) -> Option<Origin> {
         let mut parts = place.rsplitn(3, ':');
-        let (_, line, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let (column, line, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let (line, column) = (line.parse().ok()?, column.parse().ok()?);
         let title = format!("{label} was written here");
-        Some(Origin { title, path: path.into(), text: (self.load)(path)?, line: line.parse().ok()? })
+        let text = (self.origin)(path).filter(|text| line > 0 && line as usize <= text.lines().count());
+        Some(Origin { title, path: path.into(), text, line, column })
     }
 }
 
@@ -104,15 +108,22 @@ fn mnemonic_span(text: &str, event: &Event) -> std::ops::Range<usize> {
 struct Origin {
     title: String,
     path: String,
-    text: String,
+    /// None: the place alone is shown.
+    text: Option<String>,
     line: u32,
+    column: u32,
 }
 
 impl Origin {
     fn group(&self) -> Group<'_> {
-        let annotation = AnnotationKind::Primary.span(code_span(&self.text, self.line));
-        let snippet = Snippet::source(self.text.as_str()).path(self.path.as_str()).annotation(annotation);
-        Group::with_title(Level::NOTE.secondary_title(self.title.as_str())).element(snippet)
+        let group = Group::with_title(Level::NOTE.secondary_title(self.title.as_str()));
+        let path = self.path.as_str();
+        let Some(text) = &self.text else {
+            let place = annotate_snippets::Origin::path(path);
+            return group.element(place.line(self.line as usize).char_column(self.column as usize));
+        };
+        let annotation = AnnotationKind::Primary.span(code_span(text, self.line));
+        group.element(Snippet::source(text.as_str()).path(path).annotation(annotation))
     }
 }
 

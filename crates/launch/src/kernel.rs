@@ -6,10 +6,13 @@ use ptx::{Function, Module, Parameter, Parsed};
 
 use crate::error::{Error, Fault};
 use crate::expr::nearest;
-use crate::recipe::{Launch, Recipe};
+use crate::recipe::{self, Argument, Launch, Recipe};
 use crate::resolve::Limits;
 use crate::resolved::{self, ArgumentValue, Resolved};
 use crate::{hash, header, module_text};
+
+/// The parameter of kernels that assert something of themselves, as `tile` calls it.
+const REPORT: &str = "report";
 
 /// A PTX module, the text it stands in, and how to launch it.
 ///
@@ -148,7 +151,7 @@ impl Kernel {
     fn check_launch(&self, written: &Launch, launch: &resolved::Launch) -> Result<(), Fault> {
         let at_launch = |message: String| Fault::new(written.spot, message);
         let entry = self.find_entry(launch.entry.as_deref()).map_err(at_launch)?;
-        check_count(entry, launch).map_err(at_launch)?;
+        check_count(entry, written).map_err(at_launch)?;
         for (index, (argument, parameter)) in launch.args.iter().zip(&entry.parameters).enumerate() {
             let name = argument.name.as_deref().map_or_else(|| index.to_string(), |name| format!("{index} (`{name}`)"));
             check_argument(&argument.value, parameter)
@@ -158,14 +161,27 @@ impl Kernel {
     }
 }
 
-fn check_count(entry: &Function, launch: &resolved::Launch) -> Result<(), String> {
-    let (expected, found) = (entry.parameters.len(), launch.args.len());
-    let help = match (entry.parameters.get(found), launch.args.get(expected)) {
+fn check_count(entry: &Function, written: &Launch) -> Result<(), String> {
+    let (expected, found) = (entry.parameters.len(), written.args.len());
+    let help = match (entry.parameters.get(found), written.args.get(expected)) {
+        (Some(_), _) if lacks_report(entry, written) => {
+            format!("the first for `{REPORT}`, a buffer of u64 (`[assertions]` names it)")
+        }
         (Some(missing), _) => format!("add one for `{}`", missing.name),
         (None, Some(_)) => format!("remove {}", found - expected),
         (None, None) => return Ok(()),
     };
     Err(format!("launch of `{}` has {found} arguments: expected {expected}, {help}", entry.name))
+}
+
+/// Whoever builds with checks gets a parameter that no line of the kernel speaks of, before all others.
+fn lacks_report(entry: &Function, written: &Launch) -> bool {
+    let is_report = |argument: &Argument| {
+        let named = argument.name.as_deref() == Some(REPORT);
+        named || matches!(&argument.value, recipe::ArgumentValue::Buffer { buffer, .. } if buffer == REPORT)
+    };
+    let has_parameter = entry.parameters.first().is_some_and(|parameter| parameter.name == REPORT);
+    has_parameter && !written.args.first().is_some_and(is_report)
 }
 
 fn check_argument(value: &ArgumentValue, parameter: &Parameter) -> Result<(), String> {
@@ -257,6 +273,7 @@ mod tests {
     fn mismatches_name_the_argument() {
         insta::assert_snapshot!(failure("u32 = 64", "u64 = 64"), @"scale.ptx:7:44: argument 1 (`count`) has 8 bytes: parameter `n` has 4");
         insta::assert_snapshot!(failure(", { u32 = 64, name = \"count\" }", ""), @"scale.ptx:4:5: launch of `scale` has 1 arguments: expected 2, add one for `n`");
+        insta::assert_snapshot!(failure("scale(.param", "scale(.param .u64 report, .param"), @"scale.ptx:4:5: launch of `scale` has 2 arguments: expected 3, the first for `report`, a buffer of u64 (`[assertions]` names it)");
         insta::assert_snapshot!(failure("[{ buffer", "[{ null = true }, { buffer"), @"scale.ptx:4:5: launch of `scale` has 3 arguments: expected 2, remove 1");
         insta::assert_snapshot!(failure("offset = 16", "offset = 8"), @"scale.ptx:7:13: argument 0 points to offset 8: parameter `x` promises alignment 16");
         insta::assert_snapshot!(failure("grid = [1", "entry = \"scales\"\n//@ grid = [1"), @"scale.ptx:4:5: the module has no entry `scales`: did you mean `scale`?");

@@ -1,5 +1,6 @@
 //! Errors found while a kernel is generated. They point at the author's line, never into this crate.
 
+use crate::builder;
 use std::fmt;
 use std::panic::{Location, resume_unwind};
 
@@ -36,9 +37,14 @@ impl BuildError {
         self
     }
 
-    /// Leaves the kernel's closure; [`crate::build`] returns the error. Kernel code thus needs no `?`.
+    /// Leaves the kernel's closure; [`crate::build`] returns the error. Kernel code thus needs no `?`. Without a kernel
+    /// nobody would catch it: then it is a panic like any other.
+    #[track_caller]
     pub(crate) fn raise(self) -> ! {
-        resume_unwind(Box::new(self))
+        match builder::is_building() {
+            true => resume_unwind(Box::new(self)),
+            false => panic!("{self}"),
+        }
     }
 }
 

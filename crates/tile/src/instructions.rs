@@ -1,6 +1,6 @@
 //! Layer 1: one function per PTX form, named like the form. Only this file and the operators spell PTX.
 
-use crate::builder::{Reach, define, define_pure, emit, fresh, with};
+use crate::builder::{Reach, SHARED_BASE, define, define_pure, emit, fresh, with};
 use crate::values::{Element, F32, Half, Packed, Type, U32, U64, Value, Var};
 use ptx::{Address, AddressBase, GlobalId, Immediate, Operand, ParameterId, Symbol};
 use std::panic::Location;
@@ -204,7 +204,7 @@ pub fn st_shared<T: Type>(to: SharedPointer, value: Value<T>) {
 /// The address of the dynamic shared memory.
 #[track_caller]
 pub fn shared_base() -> U32 {
-    special("shared_base", Operand::Symbol(Symbol::Global(GlobalId(0))), Reach::Block)
+    special(SHARED_BASE, Operand::Symbol(Symbol::Global(GlobalId(0))), Reach::Block)
 }
 
 // Asynchronous copies of Ampere.

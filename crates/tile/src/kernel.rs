@@ -1,7 +1,7 @@
 //! From a closure to a module.
 
 use crate::assertion::{self, Assertion};
-use crate::builder::{self, Builder, Options};
+use crate::builder::{self, Builder, Named, Options};
 use crate::error::{BuildError, Place};
 use crate::instructions;
 use ptx::Statement;
@@ -58,8 +58,10 @@ impl Built {
 pub fn build(name: &str, options: Options, body: impl FnOnce()) -> Result<Built, BuildError> {
     let at = Location::caller();
     check_threads(options.threads, at)?;
+    check_blocks(options.blocks_per_processor, at)?;
     let outer = builder::install(Some(Builder::new(options, at)));
     let outcome = catch_unwind(AssertUnwindSafe(|| {
+        builder::check_name(Named::Entry, name, at);
         assertion::declare_report();
         body();
         instructions::ret();
@@ -67,6 +69,7 @@ pub fn build(name: &str, options: Options, body: impl FnOnce()) -> Result<Built,
     let built = builder::install(outer);
     match (outcome, built) {
         (Ok(()), Some(mut built)) => {
+            check_shared(&built)?;
             let (shared_bytes, assertions) = (built.shared_bytes, std::mem::take(&mut built.assertions));
             let module = builder::finish(name, built);
             verify(&module, at)?;
@@ -82,6 +85,22 @@ fn check_threads(threads: u32, at: Place) -> Result<(), BuildError> {
     match (1..=1024).contains(&threads) && threads.is_multiple_of(32) {
         true => Ok(()),
         false => Err(BuildError::new(format!("a block of {threads} threads: expected whole warps, up to 1024"), at)),
+    }
+}
+
+fn check_blocks(blocks: Option<u32>, at: Place) -> Result<(), BuildError> {
+    let help = "expected at least one, or `None` to leave it to ptxas";
+    match blocks {
+        Some(0) => Err(BuildError::new("a processor that holds no block of the kernel", at).help(help)),
+        _ => Ok(()),
+    }
+}
+
+fn check_shared(built: &Builder) -> Result<(), BuildError> {
+    let help = "allocate some with `SharedVector::new`, `SharedTile::new` or `CopyRing::new`";
+    match built.missing_shared() {
+        Some(at) => Err(BuildError::new("the kernel has no shared memory that this could point to", at).help(help)),
+        None => Ok(()),
     }
 }
 

@@ -31,10 +31,9 @@ fn a_rust_range_is_unrolled_and_a_range_of_registers_loops() {
 #[test]
 fn a_known_condition_is_decided_while_generating() {
     let x = || Slice::<u32>::parameter("x");
-    let known = instructions(|| {
-        when(U32::from(1).lt(2), || x().store(0.into(), choose(false.into(), || 1.into(), || 2.into())))
-    });
-    let plain = instructions(|| x().store(0.into(), 2.into()));
+    let known =
+        instructions(|| when(U32::from(1).lt(2), || x().store(0, choose(false.into(), || 1.into(), || 2.into()))));
+    let plain = instructions(|| x().store(0, 2.into()));
     assert_eq!(known, plain);
 }
 
@@ -43,7 +42,7 @@ fn a_predicated_block_guards_each_instruction() {
     let found = instructions(|| {
         let x = Slice::<u32>::parameter("x");
         let first = lane_index().eq(0);
-        predicated(first, || x.store(0.into(), 5.into()));
+        predicated(first, || x.store(0, 5.into()));
     });
     assert!(found.iter().any(|line| line.starts_with("@%p0 st.global.u32")), "{found:?}");
     assert!(!found.iter().any(|line| line.contains("bra")), "{found:?}");
@@ -53,8 +52,8 @@ fn a_predicated_block_guards_each_instruction() {
 fn a_choice_runs_one_of_two_branches() {
     let found = instructions(|| {
         let x = Slice::<u32>::parameter("x");
-        let chosen = choose(lane_index().eq(0), || x.load(1.into()), || x.load(2.into()));
-        x.store(0.into(), chosen);
+        let chosen = choose(lane_index().eq(0), || x.load(1), || x.load(2));
+        x.store(0, chosen);
     });
     assert_eq!(found.iter().filter(|line| line.contains("bra $end")).count(), 2);
     assert_eq!(found.iter().filter(|line| line.contains("mov.u32 %choice")).count(), 2);
@@ -67,13 +66,13 @@ fn what_a_branch_computed_is_computed_again_behind_it() {
     let x = || Slice::<u32>::parameter("x");
     let shared = instructions(|| {
         let x = x();
-        x.store(0.into(), thread_index() * 8);
-        x.store(1.into(), thread_index() * 8);
+        x.store(0, thread_index() * 8);
+        x.store(1, thread_index() * 8);
     });
     let split = instructions(|| {
         let x = x();
-        when(lane_index().eq(0), || x.store(0.into(), thread_index() * 8));
-        x.store(1.into(), thread_index() * 8);
+        when(lane_index().eq(0), || x.store(0, thread_index() * 8));
+        x.store(1, thread_index() * 8);
     });
     assert_eq!((shifts(shared), shifts(split)), (1, 2));
 }
@@ -85,4 +84,20 @@ fn a_form_without_a_function_is_spelled_by_the_author() {
         Slice::<u32>::parameter("ones").store(thread_index(), ones);
     });
     assert!(written.iter().any(|line| line.starts_with("popc.b32 ")), "{written:?}");
+}
+
+#[test]
+fn bits_have_operators() {
+    let text = instructions(|| {
+        let (x, bits) = (Slice::<u32>::parameter("x"), thread_index());
+        [bits & 12, bits | 3, bits << 2, bits >> lane_index(), U32::from(1) << bits]
+            .into_iter()
+            .for_each(|value| x.store(0, value));
+        [bits | 0, bits << 0, bits >> 0].into_iter().for_each(|value| x.store(1, value));
+    });
+    for mnemonic in ["and.b32", "or.b32", "shl.b32", "shr.u32"] {
+        let expected = if mnemonic == "shl.b32" { 2 } else { 1 };
+        let found = text.iter().filter(|line| line.starts_with(mnemonic)).count();
+        assert_eq!(found, expected, "{mnemonic}: {text:#?}");
+    }
 }

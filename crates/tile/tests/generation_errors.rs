@@ -56,7 +56,7 @@ fn value_used_after_the_loop() {
         let x = Slice::<f32>::parameter("x");
         let mut last = F32::from(0.0);
         for_each(U32::from(0)..parameter::<u32>("n"), |i| last = x.load(i));
-        x.store(0.into(), last);
+        x.store(0, last);
     });
     assert_eq!(error.message, "this value was made inside a loop and is used after it");
     assert_eq!((error.at.file(), error.at.line()), (file!(), line + 5));
@@ -68,7 +68,7 @@ fn value_used_after_the_loop() {
     ];
     assert_eq!(notes, expected);
     let shown = error.to_string();
-    assert!(shown.contains("x.store(0.into(), last);") && shown.contains("help: keep it in a `Var`"), "{shown}");
+    assert!(shown.contains("x.store(0, last);") && shown.contains("help: keep it in a `Var`"), "{shown}");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn value_used_after_the_branch() {
         let x = Slice::<f32>::parameter("x");
         let mut first = F32::from(0.0);
         when(thread_index().lt(64), || first = x.load(thread_index()));
-        x.store(0.into(), first);
+        x.store(0, first);
     });
     assert_eq!(message, "this value was made inside a branch and is used after it");
 }
@@ -94,9 +94,18 @@ fn value_of_another_kernel() {
 fn register_without_a_kernel() {
     let mut smuggled = None;
     tile::build("first", OPTIONS, || smuggled = Some(thread_index())).unwrap();
-    let unwound = std::panic::catch_unwind(|| smuggled.unwrap() + 1).unwrap_err();
-    let error = unwound.downcast::<BuildError>().expect("a build error");
-    assert_eq!(error.message, "no kernel is under construction on this thread");
+    // Nobody asked for a `BuildError`: it is a panic that says what to do and where.
+    static SAID: std::sync::Mutex<String> = std::sync::Mutex::new(String::new());
+    let default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| match panic.to_string() {
+        said if said.contains("no kernel is under construction") => *SAID.lock().unwrap() = said,
+        _ => default(panic),
+    }));
+    let line = line!();
+    std::panic::catch_unwind(|| smuggled.unwrap() + 1).unwrap_err();
+    let said = SAID.lock().unwrap();
+    let place = format!("panicked at {}:{}:", file!(), line + 1);
+    assert!(said.contains(&place) && said.contains("help: call this inside the closure of `tile::build`"), "{said}");
 }
 
 #[test]
@@ -338,7 +347,7 @@ fn predicate_made_in_a_branch() {
         let x = Slice::<f32>::parameter("x");
         let mut small = Pred::from(true);
         when(thread_index().lt(64), || small = x.load(thread_index()).lt(3.0));
-        predicated(small, || x.store(0.into(), 1.0.into()));
+        predicated(small, || x.store(0, 1.0.into()));
     });
     assert_eq!(message, "this value was made inside a branch and is used after it");
 }
@@ -403,13 +412,80 @@ fn instructions_that_the_form_table_does_not_know() {
     assert_eq!(message, "`wgmma.fence.sync.aligned` needs sm_90a, and this kernel is for sm_80");
 }
 
-/// The form table knows neither the type of this operand nor the name.
+/// The form table does not know the type of this operand.
 #[test]
 fn what_the_form_table_does_not_know() {
     let message = wrong(|| {
-        Slice::<u64>::parameter("x").store(0.into(), thread_index().to_u64().shuffle_xor(1));
+        Slice::<u64>::parameter("x").store(0, thread_index().to_u64().shuffle_xor(1));
     });
     assert!(message.starts_with("the kernel is not sound\n") && message.contains("shfl.sync.bfly.b32"), "{message}");
-    let message = wrong(|| Slice::<f32>::parameter("x").store(0.into(), Var::new("row max", 0.0).get()));
-    assert!(message.starts_with("the kernel is not sound\n"), "{message}");
+}
+
+/// The message, and that the error is at the line of the caller.
+#[track_caller]
+fn here<T>(body: impl FnOnce() -> T, line: u32) -> String {
+    let error = error(|| _ = body());
+    assert_eq!((error.at.file(), error.at.line()), (file!(), line), "{error}");
+    error.message
+}
+
+fn matrix(columns: u32) -> Matrix<F16> {
+    Tensor::<F16>::parameter("k").matrix(0.into(), 0.into(), 64.into(), columns)
+}
+
+/// Nothing would be declared, and nothing to point to.
+#[test]
+fn no_shared_memory_at_all() {
+    let none = "the kernel has no shared memory that this could point to";
+    assert_eq!(here(|| SharedVector::<f32>::new(0), line!()), none);
+    let ring = |stages, rows, columns| move || drop(CopyRing::new("keys", stages, rows, matrix(columns)));
+    for (stages, rows, columns) in [(0, 64, 64), (2, 0, 64), (2, 64, 0)] {
+        let found = format!("tile `keys` is {rows}×{columns} in {stages} stages");
+        let message = wrong(ring(stages, rows, columns));
+        assert_eq!(message, format!("{found}: expected at least one of each"));
+    }
+    assert_eq!(here(|| tile::instructions::shared_base() + 16, line!()), none);
+}
+
+/// In 32 bits these would be small numbers, or none.
+#[test]
+fn more_shared_memory_than_any_gpu_has() {
+    let message = here(|| CopyRing::new("keys", 1 << 20, 64, matrix(64)), line!());
+    assert_eq!(message, "8589934592 bytes of shared memory with what is allocated here");
+    let message = here(|| SharedVector::<f32>::new(1 << 30), line!());
+    assert_eq!(message, "4294967296 bytes of shared memory with what is allocated here");
+    let message = here(|| [50_000, 20_000].map(SharedVector::<f32>::new), line!());
+    assert_eq!(message, "280000 bytes of shared memory with what is allocated here");
+    let message = here(|| ring("keys", 2).retire::<f32, 2>([1 << 31, 1 << 31]), line!());
+    assert_eq!(message, "ring `keys` has 16384 bytes, and 17179869184 are asked for");
+}
+
+#[test]
+fn processors_without_a_block() {
+    let error = tile::build("kernel", Options { blocks_per_processor: Some(0), ..OPTIONS }, || {}).unwrap_err();
+    assert_eq!(error.message, "a processor that holds no block of the kernel");
+}
+
+#[test]
+fn divisions_by_zero() {
+    let expected = "an integer is divided by zero";
+    assert_eq!(here(|| thread_index() / 0, line!()), expected);
+    assert_eq!(here(|| thread_index().signed() % 0, line!()), expected);
+    assert_eq!(here(|| U32::from(4) / 0, line!()), expected);
+    assert_eq!(here(|| thread_index().div_ceil(0), line!()), expected);
+    tile::build("fine", OPTIONS, || _ = F32::from(1.0) / 0.0).unwrap();
+}
+
+/// The line that gives the name is at fault, and which names there are is said.
+#[test]
+fn names_that_ptx_cannot_spell() {
+    assert_eq!(here(|| parameter::<u32>("x y"), line!()), "a parameter cannot be called `x y`");
+    assert_eq!(here(|| Slice::<f32>::parameter("1st"), line!()), "a parameter cannot be called `1st`");
+    assert_eq!(here(|| Var::<f32>::new("row max", 0.0), line!()), "a register cannot be called `row max`");
+    assert_eq!(here(|| thread_index().named("größe"), line!()), "a register cannot be called `größe`");
+    assert_eq!(here(|| Accumulator::zero("row sums", 16, 64), line!()), "a register cannot be called `row sums_0`");
+    let error = tile::build("", OPTIONS, || {}).unwrap_err();
+    assert_eq!(error.message, "a kernel cannot be called ``");
+    let help = error.notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>();
+    assert_eq!(help, ["names have ASCII letters, digits, `_` and `$`, and no digit at the start"]);
 }

@@ -65,20 +65,20 @@ fn what_some_warps_made_others_may_not_use() {
     let message = wrong(|| {
         let (x, some) = (x(), Warps::numbered(0..2));
         let loaded = some.run(|| x.load(thread_index()));
-        x.store(0.into(), loaded);
+        x.store(0, loaded);
     });
     assert_eq!(message, expected);
     let message = wrong(|| {
         let (x, some, others) = (x(), Warps::numbered(0..2), Warps::numbered(2..4));
         let loaded = some.run(|| x.load(thread_index()));
-        others.run(|| x.store(0.into(), loaded));
+        others.run(|| x.store(0, loaded));
     });
     assert_eq!(message, expected);
     let message = wrong(|| {
         let (x, some) = (x(), Warps::numbered(0..2));
         let mut loaded = U32::from(0);
         for_each(tiles(), |tile| loaded = some.run(|| x.load(tile)));
-        some.run(|| x.store(0.into(), loaded));
+        some.run(|| x.store(0, loaded));
     });
     assert_eq!(message, "this value was made inside a loop and is used after it");
 }

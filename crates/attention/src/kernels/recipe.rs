@@ -23,6 +23,9 @@ const REPORT: &str = "report";
 /// Documents in a sequence, roughly.
 const DOCUMENTS: u32 = 3;
 
+/// The most letters of one word of a problem in a kernel's name.
+const MAX_WORD: usize = 40;
+
 /// The kernel of one configuration for one problem, complete: inputs are random, outputs poisoned.
 pub fn kernel(problem: &Problem, config: &Config) -> Result<Kernel, Error> {
     let contract = contract::of(problem).map_err(|fault| failed(config, &fault))?;
@@ -83,20 +86,19 @@ fn base_name(config: &Config) -> String {
     format!("attention_config{}{math}", config.id)
 }
 
-/// `attention_config1_causal_softcap30`
+/// `attention_config1_f16_B2_H8_S512_D64_causal_softcap30`: a name of its own for each problem, so that kernels may share a
+/// folder.
 fn name(problem: &Problem, config: &Config) -> String {
-    let mut name = format!("{}_{}", base_name(config), problem.mask());
-    if problem.score() != ScoreKind::Plain {
-        name += &format!("_{}", problem.score());
-    }
-    name += if problem.sinks() { "_sinks" } else { "" };
-    name += if problem.documents() { "_documents" } else { "" };
+    // Sequences may be many; what a file may be called is 255 letters.
+    let word = |word: &str| word.chars().take(MAX_WORD).collect::<String>();
+    let words: Vec<String> = problem.to_string().split(' ').map(word).collect();
+    let mut name = format!("{}_{}", base_name(config), words.join("_"));
     name += if problem.packed().is_some() { "_packed" } else { "" };
     if config.splits > 1 {
         name += &format!("_splits{}", config.splits);
     }
     name += suffix(config);
-    name.replace(['-', '/', '.'], "_")
+    name.replace(['-', '/', '.', ','], "_")
 }
 
 fn suffix(config: &Config) -> &'static str {

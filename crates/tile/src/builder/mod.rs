@@ -1,11 +1,13 @@
 //! The kernel under construction: registers, instructions, open scopes. One per thread, installed by [`crate::build`].
 
 mod finish;
+mod names;
 mod operands;
 mod pipelines;
 mod scopes;
 
 pub(crate) use finish::{finish, relative};
+pub(crate) use names::{Named, check_name};
 pub(crate) use pipelines::Pipeline;
 pub(crate) use scopes::{ScopeId, ScopeKind};
 
@@ -39,6 +41,9 @@ pub enum Reach {
     Warp,
     Block,
 }
+
+/// The register with the address of the block's shared memory.
+pub(crate) const SHARED_BASE: &str = "shared_base";
 
 /// A register of one kernel under construction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,12 +105,17 @@ thread_local! {
 #[track_caller]
 pub(crate) fn with<R>(f: impl FnOnce(&mut Builder) -> R) -> R {
     let at = Location::caller();
-    CURRENT.with_borrow_mut(|current| match current {
-        Some(builder) => f(builder),
+    match CURRENT.with_borrow_mut(|current| current.as_mut().map(f)) {
+        Some(result) => result,
         None => BuildError::new("no kernel is under construction on this thread", at)
             .help("call this inside the closure of `tile::build`")
             .raise(),
-    })
+    }
+}
+
+/// Whether a kernel is under construction on this thread. While [`with`] borrows it, there is one.
+pub(crate) fn is_building() -> bool {
+    CURRENT.with(|current| current.try_borrow().map_or(true, |current| current.is_some()))
 }
 
 /// Whether the kernel under construction, if there is one, is to hold its assertions.
@@ -167,6 +177,7 @@ pub(crate) fn fresh<T: Type>(name: Option<String>) -> Value<T> {
     let at = Location::caller();
     with(|b| {
         let at = b.author_place(at);
+        name.iter().for_each(|name| check_name(Named::Register, name, at));
         let id = b.register(T::REGISTER, Reach::Lane, at);
         let register = &mut b.registers[id.index as usize];
         register.name = name;
@@ -263,6 +274,12 @@ impl Builder {
 
     fn reads_var(&self, operands: &[Operand]) -> bool {
         operands::registers(operands).into_iter().any(|id| self.registers[id.0 as usize].varies)
+    }
+
+    /// Where the block's shared memory is first spoken of, if none of it was ever allocated.
+    pub fn missing_shared(&self) -> Option<Place> {
+        let base = self.special.iter().find(|(name, _)| *name == SHARED_BASE && self.shared_bytes == 0);
+        base.map(|(_, id)| self.registers[id.index as usize].at)
     }
 
     pub fn label(&mut self, stem: &str) -> ptx::LabelId {

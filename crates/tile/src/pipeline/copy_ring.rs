@@ -229,7 +229,8 @@ impl<E: Element> CopyRing<E> {
     #[track_caller]
     pub fn retire<T: Type, const N: usize>(self, lengths: [u32; N]) -> [SharedVector<T>; N] {
         let at = here();
-        self.check_idle(lengths.iter().sum::<u32>() * T::BYTES, at);
+        let elements: u64 = lengths.iter().copied().map(u64::from).sum();
+        self.check_idle(elements * u64::from(T::BYTES), at);
         if self.state.borrow().free.contains(&true) {
             barrier();
         }
@@ -242,7 +243,7 @@ impl<E: Element> CopyRing<E> {
     }
 
     /// Refuses to give up memory that is still used, and more than there is.
-    fn check_idle(&self, bytes: u32, at: Place) {
+    fn check_idle(&self, bytes: u64, at: Place) {
         let (state, room) = (self.state.borrow(), self.stages * self.first.bytes());
         let refused = |why: &str| BuildError::new(format!("ring `{}` {why}", state.name), at);
         if let Some((_, held)) = state.held.front() {
@@ -251,7 +252,7 @@ impl<E: Element> CopyRing<E> {
         if let Some(group) = state.flying.front() {
             refused("retires while a copy is in flight").note("it was started here", group.at).raise()
         }
-        if bytes > room {
+        if bytes > room.into() {
             refused(&format!("has {room} bytes, and {bytes} are asked for")).raise()
         }
     }

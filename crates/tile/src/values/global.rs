@@ -3,7 +3,7 @@
 //! Offsets are computed in 64 bits: a tensor may have more than 2³² elements.
 
 use super::{Cell, Coordinate, Element, Packed, Pred, Type, U32, U64, Value};
-use crate::builder::{Reach, with};
+use crate::builder::{Named, Reach, check_name, with};
 use crate::error::BuildError;
 use crate::instructions::{
     GlobalPointer, Pointer, cvta_to_global_u64, ld_global, ld_global_nc, ld_global_v2, ld_param, st_global,
@@ -37,6 +37,7 @@ fn declared<T: Type>(name: &str, pointer: Option<(Option<ptx::Space>, u32)>) -> 
 pub(crate) fn declare<T: Type>(name: &str, pointer: Option<(Option<ptx::Space>, u32)>) -> ptx::ParameterId {
     let at = Location::caller();
     with(|b| {
+        check_name(Named::Parameter, name, b.author_place(at));
         if b.parameters.iter().any(|known| known.name == name) {
             BuildError::new(format!("parameter `{name}` is declared twice"), at).raise()
         }
@@ -68,29 +69,29 @@ impl<T: Type> Slice<T> {
     }
 
     #[track_caller]
-    fn at(&self, index: U32) -> GlobalPointer {
-        Pointer::new(self.base + index.widening_mul(T::BYTES))
+    fn at(&self, index: impl Into<U32>) -> GlobalPointer {
+        Pointer::new(self.base + index.into().widening_mul(T::BYTES))
     }
 
     #[track_caller]
-    pub fn load(&self, index: U32) -> Value<T> {
+    pub fn load(&self, index: impl Into<U32>) -> Value<T> {
         ld_global(self.at(index))
     }
 
     /// Of memory that nobody writes while the kernel runs: an equal one in reach is used again.
     #[track_caller]
-    pub fn fetch(&self, index: U32) -> Value<T> {
+    pub fn fetch(&self, index: impl Into<U32>) -> Value<T> {
         ld_global_nc(self.at(index))
     }
 
     #[track_caller]
-    pub fn store(&self, index: U32, value: Value<T>) {
+    pub fn store(&self, index: impl Into<U32>, value: Value<T>) {
         st_global(self.at(index), value);
     }
 
     /// An element at an even place, and the one behind it.
     #[track_caller]
-    pub fn load_pair(&self, index: U32) -> [Value<T>; 2] {
+    pub fn load_pair(&self, index: impl Into<U32>) -> [Value<T>; 2] {
         ld_global_v2(self.at(index))
     }
 

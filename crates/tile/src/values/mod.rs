@@ -32,7 +32,7 @@ pub use shared::{SharedTile, SharedVector, Transposed, View};
 pub use var::Var;
 pub use warp_rows::{HandedRows, WarpRows};
 
-use crate::builder::{self, Reach, RegisterId};
+use crate::builder::{self, Named, Reach, RegisterId, check_name};
 use ptx::{Immediate, Operand};
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -173,8 +173,12 @@ impl<T: Type> Value<T> {
     /// The name its register has in the PTX text.
     #[track_caller]
     pub fn named(self, name: &str) -> Value<T> {
+        let at = Location::caller();
         if let Repr::Register(id) = self.repr {
-            builder::with(|b| b.name(id, name));
+            builder::with(|b| {
+                check_name(Named::Register, name, b.author_place(at));
+                b.name(id, name);
+            });
         }
         self
     }

@@ -12,6 +12,7 @@ pub enum Operation {
     Min,
     Max,
     And,
+    Or,
     Xor,
 }
 use Operation::*;
@@ -19,7 +20,7 @@ use Operation::*;
 impl Operation {
     /// The operands may change places.
     pub(super) fn commutes(self) -> bool {
-        matches!(self, Add | Mul | And | Xor | Min | Max)
+        matches!(self, Add | Mul | And | Or | Xor | Min | Max)
     }
 }
 
@@ -87,7 +88,7 @@ macro_rules! integers {
                     Add => concat!("add.", $dot), Sub => concat!("sub.", $dot), Mul => concat!("mul.lo.", $dot),
                     Div => concat!("div.", $dot), Rem => concat!("rem.", $dot),
                     Min => concat!("min.", $dot), Max => concat!("max.", $dot),
-                    And => concat!("and.", $bits), Xor => concat!("xor.", $bits),
+                    And => concat!("and.", $bits), Or => concat!("or.", $bits), Xor => concat!("xor.", $bits),
                 })
             }
 
@@ -96,7 +97,7 @@ macro_rules! integers {
                 let $x = match operation {
                     Add => a.wrapping_add(b), Sub => a.wrapping_sub(b), Mul => a.wrapping_mul(b),
                     Div => a.checked_div(b)?, Rem => a.checked_rem(b)?,
-                    Min => a.min(b), Max => a.max(b), And => a & b, Xor => a ^ b,
+                    Min => a.min(b), Max => a.max(b), And => a & b, Or => a | b, Xor => a ^ b,
                 };
                 Some($to_bits)
             }
@@ -129,7 +130,7 @@ impl Number for f32 {
             Div => Some("div.rn.f32"),
             Min => Some("min.f32"),
             Max => Some("max.f32"),
-            Rem | And | Xor => None,
+            Rem | And | Or | Xor => None,
         }
     }
 
@@ -142,7 +143,7 @@ impl Number for f32 {
             Div => a / b,
             Min => a.min(b),
             Max => a.max(b),
-            Rem | And | Xor => return None,
+            Rem | And | Or | Xor => return None,
         };
         Some(folded.to_bits().into())
     }

@@ -1,15 +1,18 @@
 //! Operators and methods of values, spelled as Rust spells them. Constants are folded, with or without a kernel.
 
 use super::number::{Number, Operation, Order};
-use super::{I32, Pred, Repr, U32, U64, Value};
+use super::{I32, Pred, Repr, Type, U32, U64, Value};
 use crate::builder::define_pure;
 use crate::error::BuildError;
 use ptx::{Immediate, Operand};
-use std::ops::{Add, BitAnd, BitXor, Div, Mul, Not, Rem, Sub};
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Not, Rem, Shl, Shr, Sub};
 use std::panic::Location;
 
 #[track_caller]
 fn binary<T: Number>(operation: Operation, mut a: Value<T>, mut b: Value<T>) -> Value<T> {
+    if matches!(operation, Operation::Div | Operation::Rem) && T::NAME != f32::NAME && b.repr == Repr::Constant(0) {
+        divided_by_zero()
+    }
     if let (Repr::Constant(x), Repr::Constant(y)) = (a.repr, b.repr)
         && let Some(folded) = T::fold(operation, x, y)
     {
@@ -24,6 +27,11 @@ fn binary<T: Number>(operation: Operation, mut a: Value<T>, mut b: Value<T>) -> 
         return simple;
     }
     define_pure(spell::<T>(operation), vec![a.operand(), b.operand()])
+}
+
+#[track_caller]
+fn divided_by_zero() -> ! {
+    BuildError::new("an integer is divided by zero", Location::caller()).raise()
 }
 
 #[track_caller]
@@ -43,7 +51,7 @@ fn with_constant<T: Number>(operation: Operation, a: Value<T>, y: u64) -> Option
     let shift = || Operand::Immediate(Immediate::Integer(y.trailing_zeros().into()));
     match operation {
         _ if T::NAME == "f32" => None,
-        Add | Sub | Xor if y == 0 => Some(a),
+        Add | Sub | Or | Xor if y == 0 => Some(a),
         Mul | Div if y == 1 => Some(a),
         Mul | And if y == 0 => Some(Value::constant(0)),
         Rem if y == 1 => Some(Value::constant(0)),
@@ -69,8 +77,29 @@ macro_rules! operators {
     )* };
 }
 operators! {
-    Add add Add; Sub sub Sub; Mul mul Mul; Div div Div; Rem rem Rem; BitXor bitxor Xor;
+    Add add Add; Sub sub Sub; Mul mul Mul; Div div Div; Rem rem Rem; BitAnd bitand And; BitOr bitor Or; BitXor bitxor Xor;
 }
+
+/// Distances beyond the width leave nothing. PTX ISA, "shl" and "shr".
+#[track_caller]
+fn shift(mnemonic: &str, fold: impl FnOnce(u32, u32) -> Option<u32>, bits: U32, by: U32) -> U32 {
+    match (bits.known(), by.known()) {
+        (Some(bits), Some(by)) => fold(bits, by).unwrap_or(0).into(),
+        (_, Some(0)) => bits,
+        _ => define_pure(mnemonic, vec![bits.operand(), by.operand()]),
+    }
+}
+
+macro_rules! shifts {
+    ($($operator:ident $method:ident $mnemonic:literal $fold:ident;)*) => { $(
+        impl<R: Into<U32>> $operator<R> for U32 {
+            type Output = U32;
+            #[track_caller]
+            fn $method(self, by: R) -> U32 { shift($mnemonic, u32::$fold, self, by.into()) }
+        }
+    )* };
+}
+shifts! { Shl shl "shl.b32" checked_shl; Shr shr "shr.u32" checked_shr; }
 
 macro_rules! comparisons {
     ($($method:ident $order:ident;)*) => { $(
@@ -156,6 +185,9 @@ impl U32 {
 
     #[track_caller]
     pub fn div_ceil(self, divisor: u32) -> U32 {
+        if divisor == 0 {
+            divided_by_zero()
+        }
         (self + (divisor - 1)) / divisor
     }
 
@@ -200,6 +232,8 @@ mod tests {
         let seven = U32::from(7);
         let folded = [seven + 3, seven - 3, seven * 3, seven / 3, seven % 4, seven ^ 2, seven.min(3), seven.max(9)];
         assert_eq!(folded.map(U32::known), [10, 4, 21, 2, 3, 5, 3, 9].map(Some));
+        let bits = [seven & 12, seven | 8, seven << 2, seven >> 1, seven << 32, seven >> U32::from(40)];
+        assert_eq!(bits.map(U32::known), [4, 15, 28, 3, 0, 0].map(Some));
         assert_eq!(seven.div_ceil(4).known(), Some(2));
         assert_eq!(seven.saturating_sub(9).known(), Some(0));
         assert_eq!((seven.signed() - 9).lt(-1).known(), Some(true));

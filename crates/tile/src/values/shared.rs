@@ -24,9 +24,12 @@ pub(super) const STEPS_OF_PANEL: u32 = PANEL_COLUMNS / 16;
 /// The swizzle repeats after eight rows: what origins are multiples of.
 pub(super) const SWIZZLE_BYTES: u32 = 8 * PANEL_ROW_BYTES;
 
+/// More shared memory no GPU gives a block: sm_90 and sm_100. CUDA C++ Programming Guide, "Compute Capabilities".
+const MAX_SHARED_BYTES: u64 = 227 * 1024;
+
 /// Takes `bytes` of the block's shared memory for the whole kernel.
 #[track_caller]
-fn allocate(bytes: u32, align: u32) -> U32 {
+fn allocate(bytes: u64, align: u32) -> U32 {
     let at = here();
     let start = with(|b| {
         if let Some(inside) = b.scopes.inside() {
@@ -35,7 +38,12 @@ fn allocate(bytes: u32, align: u32) -> U32 {
                 .raise()
         }
         let start = b.shared_bytes.next_multiple_of(align);
-        b.shared_bytes = start + bytes;
+        let end = u64::from(start).saturating_add(bytes);
+        if end > MAX_SHARED_BYTES {
+            let message = format!("{end} bytes of shared memory with what is allocated here");
+            BuildError::new(message, at).help(format!("no GPU has more than {MAX_SHARED_BYTES} for a block")).raise()
+        }
+        b.shared_bytes = end as u32;
         start
     });
     shared_base() + start
@@ -71,7 +79,12 @@ impl<E: Element> SharedTile<E> {
             let message = format!("tile `{name}` is {rows}×{columns}: expected rows and columns in eights");
             BuildError::new(message, at).raise()
         }
-        let origin = allocate(count * rows * panels(columns) * PANEL_ROW_BYTES, SWIZZLE_BYTES);
+        if rows == 0 || columns == 0 || count == 0 {
+            let message = format!("tile `{name}` is {rows}×{columns} in {count} stages: expected at least one of each");
+            BuildError::new(message, at).raise()
+        }
+        let tile_bytes = u64::from(rows) * u64::from(panels(columns)) * u64::from(PANEL_ROW_BYTES);
+        let origin = allocate(tile_bytes.saturating_mul(count.into()), SWIZZLE_BYTES);
         SharedTile { origin, rows, columns: columns.next_multiple_of(16), of: PhantomData }
     }
 
@@ -298,7 +311,7 @@ pub struct SharedVector<T> {
 impl<T: Type> SharedVector<T> {
     #[track_caller]
     pub fn new(length: u32) -> SharedVector<T> {
-        SharedVector { origin: allocate(length * T::BYTES, CHUNK_BYTES), of: PhantomData }
+        SharedVector { origin: allocate(u64::from(length) * u64::from(T::BYTES), CHUNK_BYTES), of: PhantomData }
     }
 
     /// At an address that somebody else has allocated.
