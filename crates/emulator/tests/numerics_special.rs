@@ -1,5 +1,7 @@
 //! The special-function unit against recorded values, and against checksums of whole sweeps that touch every table row.
 
+mod unpacked;
+
 use emulator::numerics::special::*;
 
 type Unary = fn(u32) -> u32;
@@ -10,7 +12,7 @@ const SWEEP: u32 = 1 << 20;
 
 macro_rules! recorded {
     ($($function:ident $file:literal $checksum:literal;)*) => {
-        [$(($file, $function as _, $checksum, include_str!(concat!("data/special/", $file, ".txt")))),*]
+        [$(($file, $function as _, $checksum, unpacked::text(include_bytes!(concat!("data/special/", $file, ".txt.gz"))))),*]
     };
 }
 

@@ -1,5 +1,7 @@
 //! The tensor-core rule against results of the hardware, and against itself on the fast path.
 
+mod unpacked;
+
 use emulator::numerics::format::{Element, Format};
 use emulator::numerics::tensor_core::{Rule, Shape, multiply};
 use proptest::prelude::*;
@@ -7,7 +9,7 @@ use proptest::test_runner::RngSeed;
 
 macro_rules! recorded {
     ($($file:literal $rule:expr;)*) => {
-        [$(($file, $rule, include_bytes!(concat!("data/dot/", $file, ".bin")).as_slice())),*]
+        [$(($file, $rule, unpacked::bytes(include_bytes!(concat!("data/dot/", $file, ".bin.gz"))))),*]
     };
 }
 

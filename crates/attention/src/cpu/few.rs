@@ -4,7 +4,7 @@
 //! joined in their order.
 
 use super::division::{Division, Item};
-use super::rows::{narrow, sixteen, widen};
+use super::rows::{Strided, narrow, sixteen, widen};
 use super::simd::{self, Chunks, Claim, Claims, InstructionSet, LANES, Lanes, Number, Product, Simd, Task, flat};
 use super::softmax::{NOTHING_SEEN, finish};
 use super::workspace::{self, room};
@@ -238,11 +238,20 @@ impl<'a, N: Number> Few<'a, N> {
             for (index, row) in rows.iter_mut().enumerate() {
                 *row = k.row(batch, kv_head, (key + index).min(seen.end - 1));
             }
+            let [first, second, third, fourth] = rows.map(|row| row.as_chunks::<LANES>().0);
             let mut sums = [s.splat(0.0); TOGETHER];
-            for (index, words) in query.iter().enumerate() {
+            let whole = first.iter().zip(second).zip(third).zip(fourth);
+            for (words, (((first, second), third), fourth)) in query.iter().zip(whole) {
+                let words = s.load(&words.0);
+                sums[0] = s.mul_add(N::widen(s, first), words, sums[0]);
+                sums[1] = s.mul_add(N::widen(s, second), words, sums[1]);
+                sums[2] = s.mul_add(N::widen(s, third), words, sums[2]);
+                sums[3] = s.mul_add(N::widen(s, fourth), words, sums[3]);
+            }
+            if let Some(words) = query.get(first.len()) {
                 let words = s.load(&words.0);
                 for (sum, row) in sums.iter_mut().zip(&rows) {
-                    *sum = s.mul_add(N::widen(s, &sixteen(row, index * LANES)), words, *sum);
+                    *sum = s.mul_add(N::widen(s, &sixteen(row, first.len() * LANES)), words, *sum);
                 }
             }
             let count = TOGETHER.min(seen.end - key);
@@ -321,18 +330,34 @@ impl<'a, N: Number> Few<'a, N> {
         }
         *sum += s.sum(total);
         let (v, weights) = (&self.forward.v, flat(scores));
-        for (index, output) in output.chunks_mut(4).enumerate() {
+        let whole = self.forward.problem.value_dim() as usize / LANES;
+        let (groups, rest) = output.as_chunks_mut::<4>();
+        let in_groups = groups.len() * 4;
+        for (index, output) in groups.iter_mut().enumerate() {
+            if (index + 1) * 4 > whole {
+                // The last group of all has a row that is not whole.
+                for (lane, output) in output.iter_mut().enumerate() {
+                    add_values(s, v, [batch, kv_head], seen, weights, block, (index * 4 + lane) * LANES, output);
+                }
+                continue;
+            }
             let mut sums = [s.splat(0.0); 4];
             for key in seen.clone() {
                 let (row, weight) = (v.row(batch, kv_head, key), s.splat(weights[key - block]));
-                for (lane, sum) in sums.iter_mut().enumerate().take(output.len()) {
-                    *sum = s.mul_add(N::widen(s, &sixteen(row, (index * 4 + lane) * LANES)), weight, *sum);
+                if let Some([first, second, third, fourth]) = row.as_chunks::<LANES>().0.get(index * 4..index * 4 + 4) {
+                    sums[0] = s.mul_add(N::widen(s, first), weight, sums[0]);
+                    sums[1] = s.mul_add(N::widen(s, second), weight, sums[1]);
+                    sums[2] = s.mul_add(N::widen(s, third), weight, sums[2]);
+                    sums[3] = s.mul_add(N::widen(s, fourth), weight, sums[3]);
                 }
             }
             for (output, sum) in output.iter_mut().zip(sums) {
                 let sum = s.add(s.load(&output.0), sum);
                 s.store(&mut output.0, sum);
             }
+        }
+        for (lane, output) in rest.iter_mut().enumerate() {
+            add_values(s, v, [batch, kv_head], seen, weights, block, (in_groups + lane) * LANES, output);
         }
     }
 
@@ -367,4 +392,26 @@ impl<'a, N: Number> Few<'a, N> {
             }
         }
     }
+}
+
+/// Adds sixteen columns of the values of the keys that are seen, each times its weight.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn add_values<S: Simd, N: Number>(
+    s: S,
+    v: &Strided<N>,
+    [batch, kv_head]: [usize; 2],
+    seen: &Range<usize>,
+    weights: &[f32],
+    block: usize,
+    column: usize,
+    output: &mut Lanes,
+) {
+    let mut sum = s.splat(0.0);
+    for key in seen.clone() {
+        let numbers = sixteen(v.row(batch, kv_head, key), column);
+        sum = s.mul_add(N::widen(s, &numbers), s.splat(weights[key - block]), sum);
+    }
+    let sum = s.add(s.load(&output.0), sum);
+    s.store(&mut output.0, sum);
 }

@@ -1,6 +1,6 @@
 //! AVX2 with FMA and F16C: two vectors of eight lanes.
 
-use super::exp2::polynomial;
+use super::exp2::COEFFICIENTS;
 use super::{LANES, Lanes, Simd};
 use half::{bf16, f16};
 use std::arch::x86_64::*;
@@ -100,15 +100,10 @@ impl Simd for Avx2 {
     fn sum(self, value: Vector) -> f32 {
         unsafe { sum(_mm256_add_ps(value[0], value[1])) }
     }
+    /// One half behind the other: both at once would not leave enough registers.
     #[inline(always)]
     fn exp2(self, x: Vector) -> Vector {
-        let least = self.splat(-126.0);
-        let clamped = self.max(x, least);
-        let below = unsafe { [_mm256_floor_ps(clamped[0]), _mm256_floor_ps(clamped[1])] };
-        let power = polynomial(self, self.sub(clamped, below));
-        let scaled = [scale(power[0], below[0]), scale(power[1], below[1])];
-        // NaN is not below anything, and stays.
-        self.if_below(x, least, self.splat(0.0), scaled)
+        [exp2(x[0]), exp2(x[1])]
     }
     #[inline(always)]
     fn widen_f16(self, from: &[f16; LANES]) -> Vector {
@@ -146,12 +141,37 @@ impl Simd for Avx2 {
     }
 }
 
-/// `power · 2^exponent`.
+/// Coefficients in all lanes. They are read where they are needed, again and again (which only `read_volatile` brings about): held
+/// in registers, they push what the loop around needs onto the stack.
+static SPREAD: [Spread; COEFFICIENTS.len()] = {
+    let mut spread = [const { Spread([0.0; HALF]) }; COEFFICIENTS.len()];
+    let mut index = 0;
+    while index < spread.len() {
+        spread[index] = Spread([COEFFICIENTS[index]; HALF]);
+        index += 1;
+    }
+    spread
+};
+
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+struct Spread([f32; HALF]);
+
 #[inline(always)]
-fn scale(power: __m256, exponent: __m256) -> __m256 {
+fn exp2(x: __m256) -> __m256 {
     unsafe {
-        let exponent = _mm256_slli_epi32::<23>(_mm256_cvtps_epi32(exponent));
-        _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(power), exponent))
+        let least = _mm256_set1_ps(-126.0);
+        let clamped = _mm256_max_ps(x, least);
+        let below = _mm256_floor_ps(clamped);
+        let fraction = _mm256_sub_ps(clamped, below);
+        let mut power = _mm256_set1_ps(COEFFICIENTS[0]);
+        for coefficient in &SPREAD[1..] {
+            power = _mm256_fmadd_ps(power, fraction, std::ptr::read_volatile((&raw const coefficient.0).cast()));
+        }
+        let exponent = _mm256_slli_epi32::<23>(_mm256_cvtps_epi32(below));
+        let scaled = _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(power), exponent));
+        // NaN is not below anything, and stays.
+        _mm256_andnot_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(x, least), scaled)
     }
 }
 
