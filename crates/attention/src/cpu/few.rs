@@ -51,7 +51,7 @@ pub fn run<N: Number>(forward: &Forward<N>, set: InstructionSet, o: &mut [N], o_
     let mut no_blocks = vec![];
     let division = Division::new([batch, heads, group], queries, problem.lengths(), None, &mut no_blocks);
     let claims = Claims::new(&division, o, o_strides, columns, lse);
-    let threads = threads::worth(forward);
+    let threads = threads::worth(forward, set);
     if split.parts == 1 {
         threads::fan_out(threads, &|| {
             workspace::with(|memory| simd::run(set, Whole { forward, claims: &claims, size, memory }));

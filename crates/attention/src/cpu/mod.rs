@@ -62,7 +62,7 @@ impl<N: Number> Forward<'_, N> {
         }
         let [queries, heads, columns] =
             [self.problem.queries(), self.problem.heads(), self.problem.value_dim()].map(|extent| extent as usize);
-        let threads = threads::worth(self);
+        let threads = threads::worth(self, set);
         let rows = Division::rows_for(queries * self.problem.batch() as usize, heads, threads);
         workspace::with_blocks(|blocks| {
             let extents = [self.problem.batch() as usize, heads, 1];
