@@ -3,7 +3,7 @@
 //! Lanes are queries. Sixteen queries lie side by side in a vector, whatever the instruction set; a word of K or V is taken from
 //! where it lies and multiplied with all of them (`simd/product.rs`). Nothing is ever added across lanes: maxima and sums of the
 //! softmax are vectors, too. Only Q and O are transposed, once for each tile. Few queries would leave lanes idle: there the
-//! lanes are columns (`few.rs`), and keys are split where there are few heads.
+//! lanes are columns (`few/`), and keys are split where there are few heads.
 //!
 //! A result depends on the instruction set, never on the number of threads.
 

@@ -29,7 +29,7 @@ impl<N: Number> Task for Tiles<'_, N> {
         let mut memory = sizes.divide(room(self.memory, sizes.total()));
         while let Some(mut claim) = self.claims.next() {
             let item = Attended { forward: self.forward, item: claim.item.clone(), sizes };
-            item.begin(s, p, &mut memory);
+            item.begin::<S, P>(s, &mut memory);
             item.attend::<S, P, ROWS>(s, p, &mut memory);
             item.finish(s, &mut memory, &mut claim);
         }
@@ -123,8 +123,7 @@ impl<N: Number> Attended<'_, N> {
 
     /// Queries go into their lanes; nothing is seen yet.
     #[inline(always)]
-    fn begin<S: Simd, P: Product<S>>(&self, s: S, p: P, memory: &mut Memory) {
-        let _ = p;
+    fn begin<S: Simd, P: Product<S>>(&self, s: S, memory: &mut Memory) {
         let Sequence { batch, first_query, .. } = self.item.sequence;
         for tile in 0..self.tiles() {
             let words = &mut memory.queries[tile * self.sizes.words..][..self.sizes.words];

@@ -9,13 +9,11 @@ pub trait Number: Copy + Default + Send + Sync + 'static {
     /// Whether its outputs show how long chains of additions were.
     const SHOWS_CHAINS: bool;
     /// The numbers themselves, if they need not be widened.
-    fn as_f32(values: &[Self]) -> Option<&[f32]> {
-        let _ = values;
+    fn as_f32(_: &[Self]) -> Option<&[f32]> {
         None
     }
     /// The numbers themselves, if they can be multiplied in pairs.
-    fn as_bf16(values: &[Self]) -> Option<&[bf16]> {
-        let _ = values;
+    fn as_bf16(_: &[Self]) -> Option<&[bf16]> {
         None
     }
     /// Runs a task on numbers of this type.

@@ -1,159 +1,26 @@
-//! Few queries: lanes are columns, so that none is idle, and K and V are read once for all heads that share them.
-//!
-//! Where there are few heads, too, keys are split: each part finds what it would if there were no other, and the parts are
-//! joined in their order.
+//! Few queries and some keys: scores, weights and values with columns in the lanes.
 
-use super::division::{Division, Item};
-use super::rows::{Strided, narrow, sixteen, widen};
-use super::simd::{self, Chunks, Claim, Claims, InstructionSet, LANES, Lanes, Number, Product, Simd, Task, flat};
-use super::softmax::{NOTHING_SEEN, finish};
-use super::workspace::{self, room};
-use super::{Forward, threads};
+use crate::cpu::Forward;
+use crate::cpu::rows::{Strided, narrow, sixteen, widen};
+use crate::cpu::simd::{Claim, LANES, Lanes, Number, Simd, flat};
+use crate::cpu::softmax::{NOTHING_SEEN, finish};
 use std::ops::Range;
 
-/// More queries fill the lanes of a tile well enough.
-pub const MOST_QUERIES: u32 = 4;
 /// Keys of a block: of K and V together they fit into a second-level cache.
-const KEYS: usize = 64;
-/// Keys of a part at least, and parts of all heads together that are enough for any number of threads.
-const LEAST_PART: usize = 256;
-const ENOUGH_PARTS: usize = 64;
+pub const KEYS: usize = 64;
 
-/// Rows of lanes that all parts of a call may take together: 1 MiB.
-const MOST_STATES: usize = 1 << 14;
-
-/// How keys are split. The same for any number of threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Split {
-    /// Keys of a part.
-    each: usize,
-    parts: usize,
-}
-
-impl Split {
-    /// Of the keys of so many heads, where a part finds `state` rows of lanes.
-    fn new(keys: usize, heads: usize, state: usize) -> Split {
-        let room = MOST_STATES / (heads * state);
-        let parts = ENOUGH_PARTS.div_ceil(heads).min(keys / LEAST_PART).min(room).max(1);
-        let each = keys.div_ceil(parts).next_multiple_of(KEYS).max(KEYS);
-        Split { each, parts: keys.div_ceil(each).max(1) }
-    }
-}
-
-pub fn run<N: Number>(forward: &Forward<N>, set: InstructionSet, o: &mut [N], o_strides: [usize; 3], lse: &mut [f32]) {
-    let problem = forward.problem;
-    let [batch, heads, kv_heads, queries, keys, columns] =
-        [problem.batch(), problem.heads(), problem.kv_heads(), problem.queries(), problem.keys(), problem.value_dim()]
-            .map(|extent| extent as usize);
-    let group = heads / kv_heads;
-    let size = group * queries * state_rows(columns);
-    let split = Split::new(keys, batch * kv_heads, size);
-    let mut no_blocks = vec![];
-    let division = Division::new([batch, heads, group], queries, problem.lengths(), None, &mut no_blocks);
-    let claims = Claims::new(&division, o, o_strides, columns, lse);
-    let threads = threads::worth(forward, set);
-    if split.parts == 1 {
-        threads::fan_out(threads, &|| {
-            workspace::with(|memory| simd::run(set, Whole { forward, claims: &claims, size, memory }));
-        });
-        return;
-    }
-    workspace::with_parts(|memory| {
-        let states = room(memory, batch * kv_heads * split.parts * size);
-        let chunks = Chunks::new(states, size);
-        threads::fan_out(threads, &|| {
-            workspace::with(|memory| simd::run(set, Parts { forward, chunks: &chunks, split, memory }));
-        });
-        simd::run(set, Join { forward, claims: &claims, states, size, split });
-    });
-}
-
-/// What is found for a query of a head: its output, not divided yet; and in the last row its maximum and its sum.
-fn state_rows(columns: usize) -> usize {
-    columns.div_ceil(LANES) + 1
-}
-
-/// Heads whose keys are not split.
-struct Whole<'a, N> {
-    forward: &'a Forward<'a, N>,
-    claims: &'a Claims<'a, N>,
-    size: usize,
-    memory: &'a mut Vec<Lanes>,
-}
-
-impl<N: Number> Task for Whole<'_, N> {
-    #[inline(always)]
-    fn run<S: Simd, P: Product<S>, const ROWS: usize>(self, s: S, _: P) {
-        let few = Few::new(self.forward);
-        let (states, queries) = room(self.memory, self.size + few.query_rows()).split_at_mut(self.size);
-        while let Some(mut claim) = self.claims.next() {
-            let Item { sequence, heads, .. } = claim.item.clone();
-            few.attend(s, sequence.batch, heads.start / few.group, 0..few.keys(), queries, states);
-            few.finish(s, states, &mut claim);
-        }
-    }
-}
-
-/// Parts of the keys of a head.
-struct Parts<'a, N> {
-    forward: &'a Forward<'a, N>,
-    chunks: &'a Chunks<'a, Lanes>,
-    split: Split,
-    memory: &'a mut Vec<Lanes>,
-}
-
-impl<N: Number> Task for Parts<'_, N> {
-    #[inline(always)]
-    fn run<S: Simd, P: Product<S>, const ROWS: usize>(self, s: S, _: P) {
-        let few = Few::new(self.forward);
-        let queries = room(self.memory, few.query_rows());
-        let kv_heads = self.forward.problem.kv_heads() as usize;
-        while let Some((index, states)) = self.chunks.next() {
-            let (head, part) = (index / self.split.parts, index % self.split.parts);
-            let first = part * self.split.each;
-            let keys = first..(first + self.split.each).min(few.keys());
-            few.attend(s, head / kv_heads, head % kv_heads, keys, queries, states);
-        }
-    }
-}
-
-/// The parts of each head become one, in their order.
-struct Join<'a, N> {
-    forward: &'a Forward<'a, N>,
-    claims: &'a Claims<'a, N>,
-    states: &'a mut [Lanes],
-    size: usize,
-    split: Split,
-}
-
-impl<N: Number> Task for Join<'_, N> {
-    #[inline(always)]
-    fn run<S: Simd, P: Product<S>, const ROWS: usize>(self, s: S, _: P) {
-        let few = Few::new(self.forward);
-        let kv_heads = self.forward.problem.kv_heads() as usize;
-        while let Some(mut claim) = self.claims.next() {
-            let head = claim.item.sequence.batch * kv_heads + claim.item.heads.start / few.group;
-            let states = &mut self.states[head * self.split.parts * self.size..][..self.split.parts * self.size];
-            let (whole, parts) = states.split_at_mut(self.size);
-            for part in parts.chunks_exact(self.size) {
-                few.join(s, whole, part);
-            }
-            few.finish(s, whole, &mut claim);
-        }
-    }
-}
-
-struct Few<'a, N> {
+/// What a group of heads that share K and V finds.
+pub struct Few<'a, N> {
     forward: &'a Forward<'a, N>,
     /// Heads that share K and V.
-    group: usize,
+    pub group: usize,
     /// Rows of lanes of a query, and of an output.
     query_lanes: usize,
     output_lanes: usize,
 }
 
 impl<'a, N: Number> Few<'a, N> {
-    fn new(forward: &'a Forward<'a, N>) -> Few<'a, N> {
+    pub fn new(forward: &'a Forward<'a, N>) -> Few<'a, N> {
         let (problem, dims) = (forward.problem, forward.problem.dims());
         Few {
             forward,
@@ -163,21 +30,21 @@ impl<'a, N: Number> Few<'a, N> {
         }
     }
 
-    fn queries(&self) -> usize {
+    pub fn queries(&self) -> usize {
         self.forward.problem.queries() as usize
     }
 
-    fn keys(&self) -> usize {
+    pub fn keys(&self) -> usize {
         self.forward.problem.keys() as usize
     }
 
-    fn query_rows(&self) -> usize {
+    pub fn query_rows(&self) -> usize {
         self.group * self.queries() * self.query_lanes
     }
 
     /// What all queries of a group of heads find among some keys.
     #[inline(always)]
-    fn attend<S: Simd>(
+    pub fn attend<S: Simd>(
         &self,
         s: S,
         batch: usize,
@@ -363,7 +230,7 @@ impl<'a, N: Number> Few<'a, N> {
 
     /// What two parts found, as one.
     #[inline(always)]
-    fn join<S: Simd>(&self, s: S, whole: &mut [Lanes], part: &[Lanes]) {
+    pub fn join<S: Simd>(&self, s: S, whole: &mut [Lanes], part: &[Lanes]) {
         let rows = self.output_lanes + 1;
         for (whole, part) in whole.chunks_exact_mut(rows).zip(part.chunks_exact(rows)) {
             let [of_whole, of_part] = [whole[self.output_lanes].0, part[self.output_lanes].0];
@@ -380,7 +247,7 @@ impl<'a, N: Number> Few<'a, N> {
 
     /// Divides by the sums, and writes rows.
     #[inline(always)]
-    fn finish<S: Simd>(&self, s: S, states: &[Lanes], claim: &mut Claim<N>) {
+    pub fn finish<S: Simd>(&self, s: S, states: &[Lanes], claim: &mut Claim<N>) {
         for (row, state) in states.chunks_exact(self.output_lanes + 1).enumerate() {
             let (head, query) = (claim.item.heads.start + row / self.queries(), row % self.queries());
             let [maximum, sum, ..] = state[self.output_lanes].0;
