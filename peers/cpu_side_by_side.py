@@ -114,7 +114,7 @@ def geomean(values):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--library", default=LIBRARY, help="libcpu_attention.so (default: that of this checkout)")
+    parser.add_argument("--library", dest="path", default=LIBRARY, help="libcpu_attention.so (default: that of this checkout)")
     parser.add_argument("--grid", default="main", help="main, small, decode, or several with commas")
     parser.add_argument("--types", default="f32,bf16,f16")
     parser.add_argument("--instructions", default="best", choices=INSTRUCTIONS)
@@ -122,7 +122,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="exit with 1 if a bar is missed")
     options = parser.parse_args()
     try:
-        library = ctypes.CDLL(options.library)
+        library = ctypes.CDLL(options.path)
     except OSError as error:
         sys.exit(f"{error}\nbuild it first: cargo build --release -p attention --example cpu_attention")
     library.veriflash_cpu_attention.argtypes = [ctypes.c_void_p] * 6
