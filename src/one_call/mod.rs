@@ -4,6 +4,8 @@
 //! query. [`attention_into`] writes into memory of the caller's, and costs the host a few microseconds: it allocates
 //! nothing, and a kernel that was met before is only launched.
 //!
+//! Without a GPU the cores of the machine answer ([`Backend`]), and [`attention_into_host`] is the call that allocates nothing.
+//!
 //! The kernel follows from the problem and the GPU alone ([`attention::planner`]); it is compiled once, and kept on disk for
 //! the next process ([`cuda::Cache`]; `VERIFLASH_CACHE` names the folder, or is `off`).
 

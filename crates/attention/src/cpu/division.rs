@@ -51,6 +51,9 @@ impl<'a> Division<'a> {
     ) -> Division<'a> {
         blocks.clear();
         let packed = packed.map(|places| {
+            // That items share no row is what lets threads write them at once.
+            assert!(places[0].is_sorted() && places[1].is_sorted(), "sequences go forwards");
+            assert!(places[0].last() <= Some(&lengths.queries), "sequences end inside of the tensors");
             let mut before = 0;
             blocks.push(0);
             blocks.extend(places[0].windows(2).map(|pair| {
@@ -122,6 +125,20 @@ impl<'a> Division<'a> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    #[should_panic(expected = "sequences go forwards")]
+    fn sequences_that_overlap_are_refused() {
+        let places: &[u32] = &[0, 10, 5, 10];
+        Division::new([1, 1, 1], LANES, Lengths { queries: 10, keys: 10 }, Some([places; 2]), &mut vec![]);
+    }
+
+    #[test]
+    #[should_panic(expected = "sequences end inside")]
+    fn sequences_that_leave_the_tensors_are_refused() {
+        let places: &[u32] = &[0, 11];
+        Division::new([1, 1, 1], LANES, Lengths { queries: 10, keys: 10 }, Some([places; 2]), &mut vec![]);
+    }
 
     proptest! {
         /// Every query of every head is in exactly one item, whatever the lengths are.

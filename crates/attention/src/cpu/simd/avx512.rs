@@ -22,7 +22,7 @@ impl Avx512 {
 
 /// AVX-512 with `vdpbf16ps`.
 #[derive(Clone, Copy)]
-pub struct Avx512Bf16(pub Avx512);
+pub struct Avx512Bf16(pub(super) Avx512);
 
 impl Avx512Bf16 {
     pub fn detect() -> Option<Avx512Bf16> {

@@ -30,7 +30,7 @@ pub const LANES: usize = 16;
 
 /// One number for each of sixteen queries, or sixteen numbers of one row.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub struct Lanes(pub [f32; LANES]);
 
 impl Lanes {
@@ -42,7 +42,7 @@ impl Lanes {
 /// The numbers of all lanes, one behind the other.
 #[inline(always)]
 pub fn flat(lanes: &mut [Lanes]) -> &mut [f32] {
-    // SAFETY: `Lanes` is sixteen f32 without a gap: its size is its alignment.
+    // SAFETY: `Lanes` is sixteen f32 from its first byte on, and nothing else: its size is its alignment.
     unsafe { std::slice::from_raw_parts_mut(lanes.as_mut_ptr().cast(), lanes.len() * LANES) }
 }
 
