@@ -42,22 +42,37 @@ impl Running<'_> {
         let (scale, maxima) = (s.splat(scale), s.load(&self.maxima.0));
         // The sum of a block begins with zero: additions of f32 stay few in a row.
         let mut sum = s.splat(0.0);
-        let mut row = rows.start;
-        while row < rows.end {
-            let weight = s.exp2(s.mul(s.sub(s.load(&scores[row].0), maxima), scale));
-            sum = s.add(sum, weight);
-            let mut second = s.splat(0.0);
-            if P::NUMBERS == 2 && row + 1 < rows.end {
-                second = s.exp2(s.mul(s.sub(s.load(&scores[row + 1].0), maxima), scale));
-                sum = s.add(sum, second);
+        if P::NUMBERS == 1 {
+            for score in &mut scores[rows] {
+                let first = weight(s, score, maxima, scale);
+                sum = s.add(sum, first);
+                s.store(&mut score.0, first);
             }
-            let words = p.pair(s, weight, second);
-            s.store(&mut scores[row / P::NUMBERS].0, words);
-            row += P::NUMBERS;
+        } else {
+            // Words take half the room: they go to the front of what is read.
+            let mut at = rows.start;
+            for _ in 0..rows.len() / 2 {
+                let first = weight(s, &scores[at], maxima, scale);
+                let second = weight(s, &scores[at + 1], maxima, scale);
+                sum = s.add(s.add(sum, first), second);
+                s.store(&mut scores[at / 2].0, p.pair(s, first, second));
+                at += 2;
+            }
+            if at < rows.end {
+                let last = weight(s, &scores[at], maxima, scale);
+                sum = s.add(sum, last);
+                s.store(&mut scores[at / 2].0, p.pair(s, last, s.splat(0.0)));
+            }
         }
         let sum = s.add(sum, s.load(&self.sums.0));
         s.store(&mut self.sums.0, sum);
     }
+}
+
+/// A function, since closures do not take on the features of the function around them.
+#[inline(always)]
+fn weight<S: Simd>(s: S, score: &Lanes, maxima: S::Vector, scale: S::Vector) -> S::Vector {
+    s.exp2(s.mul(s.sub(s.load(&score.0), maxima), scale))
 }
 
 /// What the output is multiplied with at the end, and the log-sum-exp. `maximum` is scaled.

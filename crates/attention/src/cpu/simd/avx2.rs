@@ -36,7 +36,7 @@ fn halves_mut<T>(of: &mut [T; LANES]) -> [*mut T; 2] {
 // written.
 impl Simd for Avx2 {
     type Vector = Vector;
-    const HAS_SPARE_REGISTERS: bool = false;
+    const SUMS_SIX_COLUMNS: bool = true;
     const CHAIN: usize = 16;
 
     #[inline(always)]

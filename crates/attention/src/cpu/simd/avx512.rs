@@ -66,7 +66,7 @@ impl Avx512Bf16 {
 // SAFETY of all blocks below: the instructions were detected, and arrays have the length that is read or written.
 impl Simd for Avx512 {
     type Vector = __m512;
-    const HAS_SPARE_REGISTERS: bool = true;
+    const SUMS_SIX_COLUMNS: bool = false;
     const CHAIN: usize = 16;
 
     #[inline(always)]

@@ -49,8 +49,8 @@ pub fn flat(lanes: &mut [Lanes]) -> &mut [f32] {
 pub trait Simd: Copy + Send + Sync + 'static {
     /// Sixteen f32 in registers.
     type Vector: Copy;
-    /// Whether two results for each row of a product can be held.
-    const HAS_SPARE_REGISTERS: bool;
+    /// Whether six columns of V are summed at once instead of four: four keep multiply-adds busy only while nothing delays them.
+    const SUMS_SIX_COLUMNS: bool;
     /// How many terms in f32 are summed in one go: a long chain of additions feels its roundings.
     const CHAIN: usize;
 

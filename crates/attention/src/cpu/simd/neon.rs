@@ -32,7 +32,7 @@ macro_rules! quarters {
 
 impl Simd for Neon {
     type Vector = Vector;
-    const HAS_SPARE_REGISTERS: bool = false;
+    const SUMS_SIX_COLUMNS: bool = false;
     const CHAIN: usize = 16;
 
     #[inline(always)]

@@ -17,7 +17,7 @@ fn map2(left: Vector, right: Vector, with: impl Fn(f32, f32) -> f32) -> Vector {
 
 impl Simd for Portable {
     type Vector = Vector;
-    const HAS_SPARE_REGISTERS: bool = false;
+    const SUMS_SIX_COLUMNS: bool = false;
     const CHAIN: usize = 16;
 
     #[inline(always)]

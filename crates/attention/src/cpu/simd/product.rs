@@ -153,9 +153,9 @@ pub fn scores<S: Simd, P: Product<S>, const ROWS: usize>(
             // SAFETY: the row exists, as is asserted above.
             *of_row = unsafe { keys.first.add((row + index).min(rows.end - 1) * keys.stride) };
         }
-        let mut start = 0;
-        let mut totals = [s.splat(0.0); ROWS];
-        while start < keys.columns {
+        let out = &mut out[row..row + ROWS];
+        let mut start = 0_usize;
+        loop {
             let end = start.saturating_add(chain).min(keys.columns);
             let mut sums = [s.splat(0.0); ROWS];
             for column in start..end {
@@ -167,24 +167,20 @@ pub fn scores<S: Simd, P: Product<S>, const ROWS: usize>(
                     }
                 }
             }
-            for (total, (sum, out)) in totals.iter_mut().zip(sums.into_iter().zip(&mut out[row..row + ROWS])) {
-                if start == 0 {
-                    *total = sum;
-                } else if S::HAS_SPARE_REGISTERS {
-                    *total = s.add(*total, sum);
-                } else {
-                    *total = s.add(s.load(&out.0), sum);
-                }
-                if !S::HAS_SPARE_REGISTERS && end < keys.columns {
-                    s.store(&mut out.0, *total);
+            if start > 0 {
+                for (sum, out) in sums.iter_mut().zip(&*out) {
+                    *sum = s.add(s.load(&out.0), *sum);
                 }
             }
+            for (sum, out) in sums.iter().zip(&mut *out) {
+                s.store(&mut out.0, *sum);
+            }
             start = end;
-        }
-        for (index, (total, out)) in totals.into_iter().zip(&mut out[row..row + ROWS]).enumerate() {
-            s.store(&mut out.0, total);
-            if row + index < rows.end {
-                top = s.max(total, top);
+            if start == keys.columns {
+                for sum in sums {
+                    top = s.max(sum, top);
+                }
+                break;
             }
         }
         row += ROWS;
@@ -203,21 +199,46 @@ pub fn values<S: Simd, P: Product<S>, const ROWS: usize>(
     out: &mut [Lanes],
 ) {
     assert!(rows.end <= weights.len() && rows.end <= values.rows && values.columns == out.len());
-    for (index, out) in out.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
-        let mut sums = [s.splat(0.0); ROWS];
-        for row in rows.clone() {
+    let mut column = 0;
+    if S::SUMS_SIX_COLUMNS {
+        // As many sixes as leave whole fours.
+        let fours = (6 - out.len() % 6) % 6 / 2;
+        while column + 4 * fours < out.len() {
+            column_values::<S, P, 6>(s, p, weights, values, rows.clone(), column, out);
+            column += 6;
+        }
+    }
+    while column < out.len() {
+        column_values::<S, P, ROWS>(s, p, weights, values, rows.clone(), column, out);
+        column += ROWS;
+    }
+}
+
+/// The same for as many columns as are summed at once.
+#[inline(always)]
+fn column_values<S: Simd, P: Product<S>, const COLUMNS: usize>(
+    s: S,
+    p: P,
+    weights: &[Lanes],
+    values: Words,
+    rows: Range<usize>,
+    first: usize,
+    out: &mut [Lanes],
+) {
+    let out = &mut out[first..first + COLUMNS];
+    let mut sums = [s.splat(0.0); COLUMNS];
+    // One address counts, not the row: a register less.
+    let mut of_row = values.first.wrapping_add(rows.start * values.stride + first);
+    for words in &weights[rows] {
+        let words = s.load(&words.0);
+        for (column, sum) in sums.iter_mut().enumerate() {
             // SAFETY: row and columns exist, as is asserted above.
-            unsafe {
-                let words = s.load(&weights.get_unchecked(row).0);
-                let of_row = values.first.add(row * values.stride + index * ROWS);
-                for (column, sum) in sums.iter_mut().enumerate() {
-                    *sum = p.dot(s, *sum, words, of_row.add(column).read_unaligned());
-                }
-            }
+            *sum = p.dot(s, *sum, words, unsafe { of_row.add(column).read_unaligned() });
         }
-        for (out, sum) in out.iter_mut().zip(sums) {
-            let sum = s.add(sum, s.load(&out.0));
-            s.store(&mut out.0, sum);
-        }
+        of_row = of_row.wrapping_add(values.stride);
+    }
+    for (out, sum) in out.iter_mut().zip(sums) {
+        let sum = s.add(sum, s.load(&out.0));
+        s.store(&mut out.0, sum);
     }
 }
