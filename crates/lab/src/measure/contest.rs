@@ -1,0 +1,159 @@
+//! Takes rounds until every verdict is decided, or the patience ends.
+
+use super::rounds::{Reading, Round, Rounds};
+
+/// Times contenders, by number.
+pub trait Stopwatch {
+    /// One sample of one contender. An error ends the contest: somebody has died.
+    fn sample(&mut self, contender: usize) -> Result<Reading, String>;
+
+    /// Whether there is time for another round.
+    fn has_time(&mut self) -> bool {
+        true
+    }
+}
+
+/// How many rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Before anything is decided.
+    pub least: usize,
+    pub most: usize,
+}
+
+impl Default for Limits {
+    /// A difference of 2 % takes about 15 rounds where noise is 1.1 % a round, and 90 at the power cap of an H200.
+    fn default() -> Limits {
+        Limits { least: 12, most: 150 }
+    }
+}
+
+/// Times `contenders`, the first two of which are the candidate, against each other. One round before them warms up and is
+/// thrown away.
+pub fn contest(watch: &mut dyn Stopwatch, contenders: usize, limits: Limits, seed: u64) -> Result<Rounds, String> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut rounds = Rounds::default();
+    take(watch, contenders, &mut random)?;
+    while rounds.0.len() < limits.most && watch.has_time() {
+        rounds.0.push(take(watch, contenders, &mut random)?);
+        if rounds.0.len() >= limits.least && is_decided(&rounds, contenders) {
+            break;
+        }
+    }
+    Ok(rounds)
+}
+
+fn take(watch: &mut dyn Stopwatch, contenders: usize, random: &mut fastrand::Rng) -> Result<Round, String> {
+    let mut order: Vec<usize> = (0..contenders).collect();
+    random.shuffle(&mut order);
+    let mut readings = vec![None; contenders];
+    for &contender in &order {
+        readings[contender] = Some(watch.sample(contender)?);
+    }
+    Ok(Round { order, readings: readings.into_iter().flatten().collect() })
+}
+
+fn is_decided(rounds: &Rounds, contenders: usize) -> bool {
+    let decided = |peer| rounds.versus(peer).is_some_and(|versus| versus.verdict.is_decided());
+    (2..contenders).all(decided)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::Figure;
+    use crate::measure::Verdict;
+
+    /// A GPU in a model: every contender's time with the noise of a round, which all share, and its own.
+    struct Model {
+        random: fastrand::Rng,
+        seconds: Vec<f64>,
+        own: f64,
+        shared: f64,
+        drift: f64,
+        taken: usize,
+    }
+
+    /// Mostly near zero, with tails: what a virtual machine's neighbours do.
+    fn noise(random: &mut fastrand::Rng, spread: f64) -> f64 {
+        let normal: f64 = (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
+        let tail = if random.u8(..) < 5 { 3.0 } else { 1.0 };
+        spread * normal * tail
+    }
+
+    impl Stopwatch for Model {
+        fn sample(&mut self, contender: usize) -> Result<Reading, String> {
+            if self.taken.is_multiple_of(self.seconds.len()) {
+                self.drift += noise(&mut self.random, self.shared);
+            }
+            self.taken += 1;
+            let log = self.drift + noise(&mut self.random, self.own);
+            Ok(Reading { seconds: Figure::new(self.seconds[contender] * log.exp()), megahertz: None })
+        }
+    }
+
+    /// Verdicts of 100 contests against a peer whose time is that share of the candidate's.
+    fn verdicts(peer: f64, own: f64) -> Vec<Verdict> {
+        let one = |seed| {
+            let random = fastrand::Rng::with_seed(seed);
+            let mut model =
+                Model { random, seconds: vec![1e-5, 1e-5, 1e-5 * peer], own, shared: 0.02, drift: 0.0, taken: 0 };
+            let rounds = contest(&mut model, 3, Limits::default(), seed).unwrap();
+            rounds.versus(2).unwrap().verdict
+        };
+        (0..100).map(one).collect()
+    }
+
+    /// Noise of one round's log-ratio on an H200: 0.8 % below 400 W, 1.1 % typically, 2.3 % at the power cap.
+    const NOISE: [f64; 3] = [0.008, 0.011, 0.023];
+
+    #[test]
+    fn two_of_the_same_are_not_called_different() {
+        for noise in NOISE {
+            let verdicts = verdicts(1.0, noise / 2f64.sqrt());
+            let wrong = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Faster | Verdict::Slower)).count();
+            assert!(wrong <= 1, "{wrong} of 100 at {noise}");
+        }
+    }
+
+    #[test]
+    fn a_slowdown_of_two_percent_is_seen() {
+        for noise in NOISE {
+            let verdicts = verdicts(1.0 / 1.02, noise / 2f64.sqrt());
+            let seen = verdicts.iter().filter(|verdict| **verdict == Verdict::Slower).count();
+            assert!(seen >= 95, "{seen} of 100 at {noise}");
+        }
+    }
+
+    #[test]
+    fn a_contest_ends_when_somebody_dies_or_time_is_up() {
+        struct Dying(usize);
+        impl Stopwatch for Dying {
+            fn sample(&mut self, _: usize) -> Result<Reading, String> {
+                self.0 += 1;
+                if self.0 > 10 { Err("died".into()) } else { Ok(Reading { seconds: Figure::new(1.0), megahertz: None }) }
+            }
+        }
+        assert_eq!(contest(&mut Dying(0), 3, Limits::default(), 0), Err("died".into()));
+        struct Late(usize);
+        impl Stopwatch for Late {
+            fn sample(&mut self, _: usize) -> Result<Reading, String> {
+                Ok(Reading { seconds: Figure::new(1.0), megahertz: None })
+            }
+            fn has_time(&mut self) -> bool {
+                self.0 += 1;
+                self.0 <= 3
+            }
+        }
+        assert_eq!(contest(&mut Late(0), 3, Limits::default(), 0).unwrap().0.len(), 3);
+    }
+
+    #[test]
+    fn the_order_of_a_round_is_random() {
+        let random = fastrand::Rng::with_seed(1);
+        let mut model = Model { random, seconds: vec![1.0; 4], own: 0.01, shared: 0.01, drift: 0.0, taken: 0 };
+        let rounds = contest(&mut model, 4, Limits { least: 40, most: 40 }, 7).unwrap();
+        let firsts: std::collections::BTreeSet<usize> = rounds.0.iter().map(|round| round.order[0]).collect();
+        assert_eq!(firsts.len(), 4);
+    }
+}

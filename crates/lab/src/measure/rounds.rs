@@ -1,0 +1,129 @@
+//! Rounds of samples, and which of them count.
+
+use serde::{Deserialize, Serialize};
+
+use super::interval::Interval;
+use super::verdict::Versus;
+use crate::figures::Figure;
+
+/// A round outside of this share of the median clock is dropped.
+const CLOCK_TOLERANCE: f64 = 0.02;
+
+/// What a stopwatch shows for one contender in one round.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reading {
+    /// Of one call.
+    pub seconds: Figure,
+    /// The clock meanwhile, where it was read.
+    pub megahertz: Option<Figure>,
+}
+
+/// One reading of each contender.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Round {
+    /// The contenders in the order in which they were timed.
+    pub order: Vec<usize>,
+    /// By contender.
+    pub readings: Vec<Reading>,
+}
+
+impl Round {
+    /// The mean clock of the round, where all were read.
+    fn megahertz(&self) -> Option<f64> {
+        let clocks: Option<Vec<f64>> =
+            self.readings.iter().map(|reading| reading.megahertz.map(Figure::value)).collect();
+        let clocks = clocks.filter(|clocks| !clocks.is_empty())?;
+        Some(clocks.iter().sum::<f64>() / clocks.len() as f64)
+    }
+}
+
+/// All rounds of one point. The candidate is the contender 0, and the contender 1 once more.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Rounds(pub Vec<Round>);
+
+impl Rounds {
+    /// The rounds that count, for all contenders alike: those whose clock is near the median.
+    pub fn kept(&self) -> Vec<&Round> {
+        let mut clocks: Vec<f64> = self.0.iter().filter_map(Round::megahertz).collect();
+        clocks.sort_by(f64::total_cmp);
+        let Some(median) = clocks.get(clocks.len() / 2).copied() else { return self.0.iter().collect() };
+        let near = |round: &&Round| {
+            round.megahertz().is_none_or(|clock| (clock / median - 1.0).abs() <= CLOCK_TOLERANCE)
+        };
+        self.0.iter().filter(near).collect()
+    }
+
+    pub fn dropped(&self) -> usize {
+        self.0.len() - self.kept().len()
+    }
+
+    /// Times of a contender in the rounds that count, in seconds.
+    pub fn seconds(&self, contender: usize) -> Vec<f64> {
+        self.kept().iter().filter_map(|round| Some(round.readings.get(contender)?.seconds.value())).collect()
+    }
+
+    /// The candidate against another contender.
+    pub fn versus(&self, peer: usize) -> Option<Versus> {
+        let time = self.interval(peer, |reading| Some(reading.seconds.value()))?;
+        let cycles = self.interval(peer, |reading| Some(reading.seconds.value() * reading.megahertz?.value()));
+        Some(Versus::new(time, cycles, self.same().as_ref()))
+    }
+
+    /// The candidate against itself.
+    pub fn same(&self) -> Option<Interval> {
+        self.interval(1, |reading| Some(reading.seconds.value()))
+    }
+
+    /// Nothing unless every round that counts has both.
+    fn interval(&self, peer: usize, of: impl Fn(&Reading) -> Option<f64>) -> Option<Interval> {
+        let pair = |round: &&Round| Some((of(round.readings.first()?)?, of(round.readings.get(peer)?)?));
+        let pairs: Option<Vec<_>> = self.kept().iter().map(pair).collect();
+        Interval::of_pairs(&pairs?)
+    }
+}
+
+/// The value below which this share of the values lies; the values are sorted here.
+pub fn percentile(mut values: Vec<f64>, share: f64) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().checked_sub(1)?;
+    values.get((share * last as f64).round() as usize).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(times: &[f64], megahertz: f64) -> Round {
+        let reading = |&time| Reading { seconds: Figure::new(time), megahertz: Some(Figure::new(megahertz)) };
+        Round { order: (0..times.len()).collect(), readings: times.iter().map(reading).collect() }
+    }
+
+    #[test]
+    fn a_round_at_another_clock_counts_for_nobody() {
+        let mut rounds = Rounds((0..9).map(|_| round(&[1.0, 1.0, 1.02], 1980.0)).collect());
+        rounds.0.push(round(&[1.3, 1.3, 0.1], 1500.0));
+        assert_eq!(rounds.dropped(), 1);
+        assert_eq!(rounds.seconds(2), [1.02; 9]);
+        assert_eq!(rounds.versus(2).unwrap().time.to_string(), "1.020 [1.020, 1.020]");
+    }
+
+    #[test]
+    fn without_clocks_all_rounds_count_and_nothing_is_said_of_cycles() {
+        let mut rounds = Rounds((0..4).map(|_| round(&[1.0, 1.0, 2.0], 1980.0)).collect());
+        for reading in rounds.0.iter_mut().flat_map(|round| &mut round.readings) {
+            reading.megahertz = None;
+        }
+        assert_eq!(rounds.kept().len(), 4);
+        assert!(rounds.versus(2).unwrap().cycles.is_none());
+    }
+
+    #[test]
+    fn percentiles() {
+        assert_eq!(percentile(vec![3.0, 1.0, 2.0], 0.5), Some(2.0));
+        assert_eq!(percentile(vec![3.0, 1.0, 2.0], 0.99), Some(3.0));
+        assert_eq!(percentile(vec![], 0.5), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! What an interval says.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::interval::Interval;
+
+/// Differences below 1 % are none.
+pub const MARGIN: f64 = 0.01;
+
+/// The most that two of the same may seem to differ.
+const NOISE: f64 = 0.005;
+
+/// Whether the candidate is faster than a peer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Verdict {
+    /// All of the interval lies above one by more than the margin.
+    Faster,
+    /// All of it lies below.
+    Slower,
+    /// All of it lies within the margin.
+    Equal,
+    Ambiguous {
+        why: String,
+    },
+}
+
+impl Verdict {
+    pub fn is_decided(&self) -> bool {
+        !matches!(self, Verdict::Ambiguous { .. })
+    }
+
+    fn of(interval: &Interval) -> Verdict {
+        let (low, high) = (interval.low.value(), interval.high.value());
+        if interval.excludes_one_by(MARGIN) {
+            return if low > 1.0 { Verdict::Faster } else { Verdict::Slower };
+        }
+        if low >= 1.0 / (1.0 + MARGIN) && high <= 1.0 + MARGIN {
+            return Verdict::Equal;
+        }
+        Verdict::Ambiguous { why: format!("the interval [{:.3}, {:.3}] has both sides of the margin", low, high) }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Faster => "FASTER",
+            Verdict::Slower => "SLOWER",
+            Verdict::Equal => "EQUAL",
+            Verdict::Ambiguous { .. } => "AMBIGUOUS",
+        })
+    }
+}
+
+/// The candidate against one peer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Versus {
+    pub time: Interval,
+    /// In cycles of the clock, where it was read.
+    pub cycles: Option<Interval>,
+    pub verdict: Verdict,
+}
+
+impl Versus {
+    /// `same` is the candidate against itself.
+    pub fn new(time: Interval, cycles: Option<Interval>, same: Option<&Interval>) -> Versus {
+        let verdict = Versus::judge(&time, cycles.as_ref(), same);
+        Versus { time, cycles, verdict }
+    }
+
+    fn judge(time: &Interval, cycles: Option<&Interval>, same: Option<&Interval>) -> Verdict {
+        let ambiguous = |why: String| Verdict::Ambiguous { why };
+        match same {
+            None => return ambiguous("the candidate was not timed against itself".into()),
+            Some(same) if same.excludes_one_by(NOISE) => {
+                return ambiguous(format!("the candidate differs from itself: {same}"));
+            }
+            Some(_) => {}
+        }
+        let (in_time, in_cycles) = (Verdict::of(time), cycles.map(Verdict::of));
+        match in_cycles {
+            Some(in_cycles) if in_time.is_decided() && in_cycles != in_time => {
+                ambiguous(format!("{in_time} in time and {in_cycles} in cycles: the clock is part of the difference"))
+            }
+            _ => in_time,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An interval from `low` to `high`, out of two rounds of which one is at each end of the standard error.
+    fn between(low: f64, high: f64) -> Interval {
+        let (mean, half) = ((low.ln() + high.ln()) / 2.0, (high.ln() - low.ln()) / 2.0);
+        let off = half / 12.706;
+        let pairs = [mean - off, mean + off].map(|log| (1.0, log.exp()));
+        Interval::of_pairs(&pairs).unwrap()
+    }
+
+    fn verdict(low: f64, high: f64) -> String {
+        Versus::new(between(low, high), None, Some(&between(0.999, 1.001))).verdict.to_string()
+    }
+
+    #[test]
+    fn the_margin_decides() {
+        assert_eq!(verdict(1.011, 1.03), "FASTER");
+        assert_eq!(verdict(0.97, 0.989), "SLOWER");
+        assert_eq!(verdict(0.995, 1.005), "EQUAL");
+        assert_eq!(verdict(1.002, 1.008), "EQUAL", "sure, and too small to matter");
+        assert_eq!(verdict(1.005, 1.03), "AMBIGUOUS");
+        assert_eq!(verdict(0.95, 1.05), "AMBIGUOUS");
+    }
+
+    #[test]
+    fn a_difference_that_is_only_the_clocks_is_none() {
+        let (same, faster, equal) = (between(0.999, 1.001), between(1.03, 1.04), between(0.995, 1.004));
+        assert_eq!(Versus::new(faster, Some(faster), Some(&same)).verdict, Verdict::Faster);
+        let only_time = Versus::new(faster, Some(equal), Some(&same)).verdict;
+        assert!(matches!(&only_time, Verdict::Ambiguous { why } if why.contains("FASTER in time and EQUAL in cycles")));
+    }
+
+    #[test]
+    fn noise_that_shows_in_the_candidate_itself_decides_nothing() {
+        let faster = between(1.03, 1.04);
+        assert!(!Versus::new(faster, None, Some(&between(1.006, 1.012))).verdict.is_decided());
+        assert!(!Versus::new(faster, None, None).verdict.is_decided());
+        assert!(Versus::new(faster, None, Some(&between(1.001, 1.012))).verdict.is_decided());
+    }
+}
