@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod bench;
 mod doctor;
 mod explain;
 mod filetests;
@@ -28,6 +29,7 @@ pub enum Command {
     Sanitize(sanitize::Arguments),
     Run(run::Arguments),
     Mutate(mutate::Arguments),
+    Bench(bench::Arguments),
     Ptx(ptx::Arguments),
     Explain(explain::Arguments),
     Filetests(filetests::Arguments),
@@ -42,6 +44,7 @@ impl Command {
             Command::Sanitize(arguments) => sanitize::execute(&arguments),
             Command::Run(arguments) => run::execute(&arguments),
             Command::Mutate(arguments) => mutate::execute(&arguments),
+            Command::Bench(arguments) => bench::execute(&arguments),
             Command::Ptx(arguments) => ptx::execute(&arguments),
             Command::Explain(arguments) => explain::execute(&arguments),
             Command::Filetests(arguments) => filetests::execute(&arguments),

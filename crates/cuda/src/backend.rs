@@ -44,6 +44,35 @@ impl Cuda {
         if clusters && !self.device().has_clusters() { Err(Error::Unsupported("clusters")) } else { Ok(()) }
     }
 
+    /// The same kernel once more, with buffers of its own: its machine code is loaded again and not compiled again.
+    pub fn load_again(&self, kernel: &Kernel, first: &Loaded) -> Result<Loaded, Error> {
+        match first.module.cubin() {
+            Some(cubin) => self.place(kernel, || Module::from_cubin(&self.context, kernel.file(), cubin)),
+            None => self.load(kernel),
+        }
+    }
+
+    /// Buffers, arguments, and the code.
+    fn place(&self, kernel: &Kernel, module: impl FnOnce() -> Result<Module, Error>) -> Result<Loaded, Error> {
+        let resolved = kernel.resolve(&Limits::default())?;
+        self.check_clusters(&resolved)?;
+        let _entered = self.context.enter()?;
+        let assertions = kernel.recipe.assertions.clone().and_then(|assertions| {
+            let report = resolved.buffers.iter().position(|buffer| buffer.name == assertions.report)?;
+            Some((assertions, report))
+        });
+        let allocate = |(index, buffer): (usize, &resolved::Buffer)| {
+            let survives = assertions.as_ref().is_some_and(|(_, report)| *report == index);
+            Storage::new(&self.context, buffer.bytes as usize, survives)
+        };
+        let buffers = resolved.buffers.iter().enumerate().map(allocate).collect::<Result<Vec<_>, _>>()?;
+        let addresses = buffers.iter().map(Storage::address).collect();
+        let mut placed = Placed { addresses, buffers: &resolved.buffers, device: self.device() };
+        let entries = resolved.launches.iter().map(|launch| entry(kernel, launch, &mut placed));
+        let entries = entries.collect::<Result<_, _>>()?;
+        Ok(Loaded { resolved, entries, module: module()?, buffers, assertions, stream: Stream::new(&self.context)? })
+    }
+
     /// Its context, for modules and buffers without a recipe.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
@@ -87,18 +116,34 @@ impl Loaded {
         self.module.function(entry)?.resources()
     }
 
+    /// Replaces what all buffers hold.
+    pub fn fill(&mut self, memory: &Memory) -> Result<(), Error> {
+        self.check(memory)?;
+        self.copy_in(memory, false)
+    }
+
+    /// Overwrites a buffer, by its number in the recipe, with a byte; does not wait.
+    pub fn poison(&mut self, stream: &Stream, buffer: usize, byte: u8) -> Result<(), Error> {
+        self.buffers[buffer].fill(stream, byte)
+    }
+
+    /// What a buffer holds, by its number in the recipe, after what the stream holds.
+    pub fn contents(&self, stream: &Stream, buffer: usize) -> Result<Vec<u8>, Error> {
+        let mut bytes = vec![0; self.resolved.buffers[buffer].bytes as usize];
+        self.buffers[buffer].read(stream, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Puts all launches into a stream, each as often as it says, and does not wait.
+    pub fn enqueue(&mut self, stream: &Stream) -> Result<(), Error> {
+        let mut launches = self.resolved.launches.iter().zip(&mut self.entries);
+        launches.try_for_each(|(launch, entry)| entry.put(&self.module, launch, stream))
+    }
+
     /// Runs the launch as often as it says, waits, and says how long all of it took on the GPU.
     fn launch(&mut self, index: usize) -> Result<Duration, Error> {
-        let (launch, entry) = (&self.resolved.launches[index], &mut self.entries[index]);
-        let function = self.module.function(&entry.name)?;
-        if launch.shared > 0 {
-            function.allow_shared(launch.shared)?;
-        }
-        function.allow_cluster(launch.cluster)?;
         let start = Event::record(&self.stream)?;
-        for _ in 0..launch.repeat {
-            function.launch(&self.stream, launch, (&mut entry.parameters, &entry.offsets))?;
-        }
+        self.entries[index].put(&self.module, &self.resolved.launches[index], &self.stream)?;
         let end = Event::record(&self.stream)?;
         self.stream.synchronise()?;
         end.since(&start)
@@ -142,6 +187,17 @@ impl Loaded {
     }
 }
 
+impl Entry {
+    fn put(&mut self, module: &Module, launch: &Launch, stream: &Stream) -> Result<(), Error> {
+        let function = module.function(&self.name)?;
+        if launch.shared > 0 {
+            function.allow_shared(launch.shared)?;
+        }
+        function.allow_cluster(launch.cluster)?;
+        (0..launch.repeat).try_for_each(|_| function.launch(stream, launch, (&mut self.parameters, &self.offsets)))
+    }
+}
+
 impl Backend for Cuda {
     type Loaded = Loaded;
     type Error = Error;
@@ -151,24 +207,7 @@ impl Backend for Cuda {
     }
 
     fn load(&self, kernel: &Kernel) -> Result<Loaded, Error> {
-        let resolved = kernel.resolve(&Limits::default())?;
-        self.check_clusters(&resolved)?;
-        let _entered = self.context.enter()?;
-        let assertions = kernel.recipe.assertions.clone().and_then(|assertions| {
-            let report = resolved.buffers.iter().position(|buffer| buffer.name == assertions.report)?;
-            Some((assertions, report))
-        });
-        let allocate = |(index, buffer): (usize, &resolved::Buffer)| {
-            let survives = assertions.as_ref().is_some_and(|(_, report)| *report == index);
-            Storage::new(&self.context, buffer.bytes as usize, survives)
-        };
-        let buffers = resolved.buffers.iter().enumerate().map(allocate).collect::<Result<Vec<_>, _>>()?;
-        let addresses = buffers.iter().map(Storage::address).collect();
-        let mut placed = Placed { addresses, buffers: &resolved.buffers, device: self.device() };
-        let entries = resolved.launches.iter().map(|launch| entry(kernel, launch, &mut placed));
-        let entries = entries.collect::<Result<_, _>>()?;
-        let module = Module::from_ptx(&self.context, kernel.file(), &kernel.parsed.source.text)?;
-        Ok(Loaded { resolved, entries, module, buffers, assertions, stream: Stream::new(&self.context)? })
+        self.place(kernel, || Module::from_ptx(&self.context, kernel.file(), &kernel.parsed.source.text))
     }
 
     fn run(&self, loaded: &mut Loaded, memory: &mut Memory, options: &Options) -> Result<Run, Error> {

@@ -65,6 +65,15 @@ impl DeviceBuffer {
         stream.synchronise()
     }
 
+    /// Overwrites all of it with a byte, after what the stream already holds, and does not wait.
+    pub fn fill(&mut self, stream: &Stream, byte: u8) -> Result<(), Error> {
+        self.allocation.context.check_same("stream", stream.context.id())?;
+        let _entered = self.allocation.context.enter()?;
+        // SAFETY: the allocation has that many bytes, and lives until the stream is done with it: Drop waits.
+        let status = unsafe { sys::cuMemsetD8Async(self.allocation.address, byte, self.bytes, stream.handle) };
+        check("cuMemsetD8Async", status)
+    }
+
     /// Reads its content, after what the stream already holds.
     pub fn read(&self, stream: &Stream, bytes: &mut [u8]) -> Result<(), Error> {
         self.check_length(bytes.len())?;

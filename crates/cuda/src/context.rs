@@ -29,6 +29,12 @@ pub struct Device {
     pub processors: u32,
     /// The most shared memory that a block can have, static and dynamic.
     pub max_shared_bytes: u32,
+    /// Its fastest clock, in kHz.
+    pub kilohertz: u32,
+    /// Bytes that its memory can move per second, by clock and width of the bus.
+    pub memory_bandwidth: u64,
+    /// Bytes of the second-level cache.
+    pub cache_bytes: u32,
 }
 
 impl Device {
@@ -309,6 +315,14 @@ fn describe(number: CUdevice) -> Result<Device, Error> {
         uuid: uuid(number)?,
         processors: attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
         max_shared_bytes: attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        kilohertz: attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?,
+        // Both edges of the clock move data.
+        memory_bandwidth: 2
+            * 1000
+            * u64::from(attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?)
+            * u64::from(attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?)
+            / 8,
+        cache_bytes: attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?,
     })
 }
 
@@ -367,6 +381,9 @@ mod tests {
             uuid: String::new(),
             processors: 40,
             max_shared_bytes: 64 << 10,
+            kilohertz: 1_980_000,
+            memory_bandwidth: 4_800_000_000_000,
+            cache_bytes: 60 << 20,
         };
         assert_eq!(
             device.at_least((8, 0)).unwrap_err().to_string(),
@@ -384,6 +401,9 @@ mod tests {
             uuid: String::new(),
             processors: 132,
             max_shared_bytes: 227 << 10,
+            kilohertz: 1_980_000,
+            memory_bandwidth: 4_800_000_000_000,
+            cache_bytes: 60 << 20,
         };
         let context = Context { number: 0, handle: ptr::null_mut(), id: 7, device, retained: false };
         context.check_same("stream", 7).unwrap();

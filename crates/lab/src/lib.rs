@@ -16,11 +16,13 @@
 //! ```
 
 mod assembly;
+pub mod bench;
 mod case;
 mod cubin;
 mod error;
 mod figures;
 mod gate;
+pub mod gpu;
 mod harness;
 mod machine;
 pub mod measure;

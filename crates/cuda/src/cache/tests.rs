@@ -11,6 +11,9 @@ fn device() -> Device {
         uuid: String::new(),
         processors: 132,
         max_shared_bytes: 227 << 10,
+        kilohertz: 1_980_000,
+        memory_bandwidth: 4_800_000_000_000,
+        cache_bytes: 60 << 20,
     }
 }
 

@@ -131,7 +131,11 @@ mod tests {
         impl Stopwatch for Dying {
             fn sample(&mut self, _: usize) -> Result<Reading, String> {
                 self.0 += 1;
-                if self.0 > 10 { Err("died".into()) } else { Ok(Reading { seconds: Figure::new(1.0), megahertz: None }) }
+                if self.0 > 10 {
+                    Err("died".into())
+                } else {
+                    Ok(Reading { seconds: Figure::new(1.0), megahertz: None })
+                }
             }
         }
         assert_eq!(contest(&mut Dying(0), 3, Limits::default(), 0), Err("died".into()));

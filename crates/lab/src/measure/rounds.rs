@@ -50,9 +50,8 @@ impl Rounds {
         let mut clocks: Vec<f64> = self.0.iter().filter_map(Round::megahertz).collect();
         clocks.sort_by(f64::total_cmp);
         let Some(median) = clocks.get(clocks.len() / 2).copied() else { return self.0.iter().collect() };
-        let near = |round: &&Round| {
-            round.megahertz().is_none_or(|clock| (clock / median - 1.0).abs() <= CLOCK_TOLERANCE)
-        };
+        let near =
+            |round: &&Round| round.megahertz().is_none_or(|clock| (clock / median - 1.0).abs() <= CLOCK_TOLERANCE);
         self.0.iter().filter(near).collect()
     }
 

@@ -1,0 +1,182 @@
+//! One problem, measured: everything that its verdicts follow from.
+
+use serde::{Deserialize, Serialize};
+
+use crate::figures::{Figure, Subject};
+use crate::gpu::Plan;
+use crate::measure::{Floor, Interval, Peaks, Rounds, Versus, percentile};
+use crate::outcome::State;
+
+/// The candidate is timed twice, as the first two contenders.
+pub const CANDIDATES: usize = 2;
+
+/// A problem, who computed it, and how long they took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Point {
+    pub subject: Subject,
+    pub problem: String,
+    pub plan: Plan,
+    pub peaks: Peaks,
+    pub floor: Floor,
+    /// The candidate, the candidate again, and its peers.
+    pub contenders: Vec<Contender>,
+    /// Peers without a time.
+    pub missing: Vec<Missing>,
+    pub rounds: Rounds,
+}
+
+/// Who was timed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Contender {
+    pub name: String,
+    /// The hash of the machine code that ran, or the versions of a peer.
+    pub identity: String,
+    /// The largest error before anything was timed, in units of what is allowed.
+    pub error: Figure,
+    /// What was wrong with what the last sample left.
+    pub offence: Option<String>,
+}
+
+/// A peer that could not be timed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Missing {
+    pub name: String,
+    pub why: String,
+}
+
+impl Point {
+    /// The candidate against each of its peers.
+    pub fn duels(&self) -> impl Iterator<Item = (&Contender, Versus)> {
+        let peers = self.contenders.iter().enumerate().skip(CANDIDATES);
+        peers.filter_map(|(number, contender)| Some((contender, self.rounds.versus(number)?)))
+    }
+
+    /// The candidate against itself.
+    pub fn same(&self) -> Option<Interval> {
+        self.rounds.same()
+    }
+
+    /// The time in seconds that so large a share of a contender's samples stays below.
+    pub fn percentile(&self, contender: usize, share: f64) -> Option<f64> {
+        percentile(self.rounds.seconds(contender), share)
+    }
+
+    /// Operations per second, in units of 10^12, at the median.
+    pub fn teraflops(&self, contender: usize) -> Option<f64> {
+        Some(self.floor.operations.value() / self.percentile(contender, 0.5)? * 1e-12)
+    }
+
+    /// The share of the roofline that the median reaches.
+    pub fn roofline(&self, contender: usize) -> Option<f64> {
+        Some(self.floor.share(&self.peaks, self.percentile(contender, 0.5)?))
+    }
+
+    /// What the point shows. A slower candidate is no failure; one whose times cannot be believed is.
+    pub fn judge(&self) -> State {
+        let fail = |why: String| State::fail(format!("{}: {why}", self.problem));
+        for (number, contender) in self.contenders.iter().enumerate() {
+            let own = number < CANDIDATES;
+            if let Some(offence) = contender.offence.as_ref().filter(|_| own) {
+                return fail(offence.clone());
+            }
+            if own && contender.error.value() > 1.0 {
+                return fail(format!(
+                    "{} is wrong: its error is {} times what is allowed",
+                    contender.name, contender.error
+                ));
+            }
+            if let Some(why) = self.impossible(number) {
+                return fail(why);
+            }
+        }
+        let ambiguous = |why: String| State::Ambiguous { why: format!("{}: {why}", self.problem) };
+        if let Some(Missing { name, why }) = self.missing.first() {
+            return ambiguous(format!("{name} was not measured: {why}"));
+        }
+        if self.contenders.len() == CANDIDATES {
+            return ambiguous("there is no peer".into());
+        }
+        for (contender, versus) in self.duels() {
+            if let crate::measure::Verdict::Ambiguous { why } = &versus.verdict {
+                return ambiguous(format!("against {}: {why}", contender.name));
+            }
+        }
+        match self.duels().count() + CANDIDATES == self.contenders.len() {
+            true => State::Pass,
+            false => ambiguous("no round has a time of every contender".into()),
+        }
+    }
+
+    /// A sample that is faster than the GPU can be.
+    fn impossible(&self, contender: usize) -> Option<String> {
+        let least = self.floor.seconds(&self.peaks);
+        let fastest = self.percentile(contender, 0.0).filter(|fastest| *fastest < least)?;
+        let name = &self.contenders[contender].name;
+        Some(format!("impossible: {name} took {:.2} µs, and the GPU needs {:.2}", fastest * 1e6, least * 1e6))
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::gpu::Contract;
+    use crate::measure::{Reading, Round};
+
+    /// Twenty rounds in which each contender takes that many microseconds.
+    pub fn point(microseconds: &[f64]) -> Point {
+        let reading = |time: &f64| Reading { seconds: Figure::new(time * 1e-6), megahertz: None };
+        let round = |_| Round { order: vec![], readings: microseconds.iter().map(reading).collect() };
+        let contender = |number: usize| Contender {
+            name: format!("contender {number}"),
+            identity: String::new(),
+            error: Figure::new(0.5),
+            offence: None,
+        };
+        Point {
+            subject: Subject { kernel: "k".into(), module: "m".into(), recipe: "r".into() },
+            problem: "B1 H1 S64 D64".into(),
+            plan: Plan { contract: Contract::Graph, calls: 10, sets: 10 },
+            peaks: Peaks { operations: Figure::new(1e15), bytes: Figure::new(1e12) },
+            floor: Floor { operations: Figure::new(1e9), bytes: None },
+            contenders: (0..microseconds.len()).map(contender).collect(),
+            missing: vec![],
+            rounds: Rounds((0..20).map(round).collect()),
+        }
+    }
+
+    #[test]
+    fn a_decided_point_passes_whoever_won() {
+        assert_eq!(point(&[10.0, 10.0, 12.0]).judge(), State::Pass);
+        assert_eq!(point(&[10.0, 10.0, 8.0]).judge(), State::Pass);
+        let duels: Vec<String> =
+            point(&[10.0, 10.0, 12.0]).duels().map(|(_, versus)| versus.verdict.to_string()).collect();
+        assert_eq!(duels, ["FASTER"]);
+    }
+
+    #[test]
+    fn what_no_gpu_can_do_is_no_record() {
+        let why = point(&[0.5, 0.5, 8.0]).judge();
+        assert!(matches!(&why, State::Fail { why } if why.contains("impossible: contender 0 took 0.50 µs")), "{why:?}");
+        assert!(matches!(point(&[5.0, 5.0, 0.1]).judge(), State::Fail { .. }), "peers cannot, either");
+    }
+
+    #[test]
+    fn a_candidate_that_did_not_do_the_work_fails() {
+        let mut point = point(&[10.0, 10.0, 12.0]);
+        point.contenders[1].offence = Some("did not do the work".into());
+        assert!(matches!(point.judge(), State::Fail { .. }));
+    }
+
+    #[test]
+    fn without_a_peer_nothing_is_decided() {
+        assert!(matches!(point(&[10.0, 10.0]).judge(), State::Ambiguous { .. }));
+        let mut point = point(&[10.0, 10.0, 12.0]);
+        point.missing.push(Missing { name: "fa4".into(), why: "its process ended".into() });
+        assert!(
+            matches!(&point.judge(), State::Ambiguous { why } if why.contains("fa4 was not measured: its process ended"))
+        );
+    }
+}

@@ -1,0 +1,172 @@
+//! Takes one point on a GPU.
+
+use std::time::{Duration, Instant};
+
+use cuda::Cuda;
+
+use super::point::{CANDIDATES, Contender, Missing, Point};
+use crate::case::Case;
+use crate::gpu::{self, Candidate, Contract, Peer, PeerError, Plan, Workers};
+use crate::measure::{self, Limits, Reading, Rounds, Stopwatch};
+
+/// How long one point may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    pub limits: Limits,
+    pub time: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { limits: Limits::default(), time: Duration::from_secs(10) }
+    }
+}
+
+/// A GPU, and the peers that are alive on it.
+pub struct Bencher {
+    cuda: Cuda,
+    peers: Vec<Peer>,
+    /// Peers that did not start.
+    missing: Vec<Missing>,
+    pub patience: Patience,
+    pub seed: u64,
+}
+
+impl Bencher {
+    /// Starts the peers; those that do not start are said to be missing, at every point.
+    pub fn new(cuda: Cuda, workers: &Workers, names: &[String]) -> Bencher {
+        // They start side by side: most of it is waiting for Python.
+        let started: Vec<Result<Peer, Missing>> = std::thread::scope(|scope| {
+            let start = |name: &String| workers.start(name).map_err(|error| missing(name, error));
+            let handles: Vec<_> = names.iter().map(|name| scope.spawn(move || start(name))).collect();
+            handles.into_iter().filter_map(|handle| handle.join().ok()).collect()
+        });
+        let (mut peers, mut missing) = (vec![], vec![]);
+        for result in started {
+            match result {
+                Ok(peer) => peers.push(peer),
+                Err(error) => missing.push(error),
+            }
+        }
+        Bencher { cuda, peers, missing, patience: Patience::default(), seed: 0 }
+    }
+
+    pub fn device(&self) -> &cuda::Device {
+        self.cuda.device()
+    }
+
+    /// Name and versions of those that have started, and why others have not.
+    pub fn roll_call(&self) -> Vec<String> {
+        let present = self.peers.iter().map(|peer| format!("{}: {}", peer.name, peer.describes));
+        let absent = self.missing.iter().map(|missing| format!("{}: not measured: {}", missing.name, missing.why));
+        present.chain(absent).collect()
+    }
+
+    /// An error is the candidate's: it does not run, or is wrong.
+    pub fn point(&mut self, case: &Case, contract: Contract, cold: bool) -> Result<Point, String> {
+        let plan = Plan::of(&case.problem, self.cuda.device(), contract, cold);
+        let mut candidates =
+            [Candidate::new(&self.cuda, case, plan, self.seed)?, Candidate::new(&self.cuda, case, plan, self.seed)?];
+        let mut absent = self.missing.clone();
+        let mut ready = vec![];
+        for (number, peer) in self.peers.iter_mut().enumerate() {
+            match peer.open(&case.problem, plan) {
+                Ok(error) => ready.push((number, error)),
+                Err(error) => absent.push(missing(&peer.name, error)),
+            }
+        }
+        let rounds = loop {
+            let mut watch = Watch {
+                candidates: &mut candidates,
+                peers: &mut self.peers,
+                ready: ready.iter().map(|(number, _)| *number).collect(),
+                until: Instant::now() + self.patience.time,
+                died: None,
+            };
+            let contenders = CANDIDATES + ready.len();
+            match measure::contest(&mut watch, contenders, self.patience.limits, self.seed) {
+                Ok(rounds) => break rounds,
+                // Without the one that died, from the beginning: rounds are of the same contenders.
+                Err(why) => match watch.died {
+                    Some(which) => {
+                        let (number, _) = ready.remove(which);
+                        absent.push(Missing { name: self.peers[number].name.clone(), why });
+                    }
+                    None => return Err(why),
+                },
+            }
+        };
+        let contenders = self.contenders(&candidates, &ready);
+        Ok(self.finish(case, plan, contenders, absent, rounds))
+    }
+
+    /// Looks at what the last sample left.
+    fn contenders(&mut self, candidates: &[Candidate], ready: &[(usize, crate::Figure)]) -> Vec<Contender> {
+        let own = candidates.iter().zip(["candidate", "candidate again"]).map(|(candidate, name)| Contender {
+            name: name.into(),
+            identity: candidate.cubin.clone().unwrap_or_default(),
+            error: candidate.error,
+            offence: candidate.verify().err(),
+        });
+        let mut all: Vec<Contender> = own.collect();
+        for (number, error) in ready {
+            let peer = &mut self.peers[*number];
+            let offence = match peer.verify() {
+                Ok(after) if after.value() <= error.value().max(1.0) => None,
+                Ok(after) => Some(format!("what it left when it was timed is wrong: {after} times what is allowed")),
+                Err(PeerError(why)) => Some(why),
+            };
+            all.push(Contender { name: peer.name.clone(), identity: peer.describes.clone(), error: *error, offence });
+        }
+        all
+    }
+
+    fn finish(
+        &self,
+        case: &Case,
+        plan: Plan,
+        contenders: Vec<Contender>,
+        missing: Vec<Missing>,
+        rounds: Rounds,
+    ) -> Point {
+        let device = self.cuda.device();
+        Point {
+            subject: case.subject(),
+            problem: case.problem.to_string(),
+            plan,
+            peaks: gpu::peaks(device),
+            floor: gpu::floor(&case.problem, plan.is_cold()),
+            contenders,
+            missing,
+            rounds,
+        }
+    }
+}
+
+fn missing(name: &str, PeerError(why): PeerError) -> Missing {
+    Missing { name: name.into(), why }
+}
+
+/// Those who are timed at one point.
+struct Watch<'a> {
+    candidates: &'a mut [Candidate; CANDIDATES],
+    peers: &'a mut [Peer],
+    ready: Vec<usize>,
+    until: Instant,
+    /// Which of the ready peers ended the contest.
+    died: Option<usize>,
+}
+
+impl Stopwatch for Watch<'_> {
+    fn sample(&mut self, contender: usize) -> Result<Reading, String> {
+        let Some(which) = contender.checked_sub(CANDIDATES) else { return self.candidates[contender].sample() };
+        self.peers[self.ready[which]].sample().map_err(|PeerError(why)| {
+            self.died = Some(which);
+            why
+        })
+    }
+
+    fn has_time(&mut self) -> bool {
+        Instant::now() < self.until
+    }
+}

@@ -1,0 +1,186 @@
+//! A kernel of the user's or of ours, ready to be timed.
+
+use std::time::Instant;
+
+use cuda::{Cuda, Event, Graph, Loaded, Stream};
+use launch::{Contents, Memory, hash};
+use rayon::prelude::*;
+
+use super::plan::{Contract, Plan};
+use super::rows;
+use super::stamp::Stamps;
+use crate::case::Case;
+use crate::figures::Figure;
+use crate::harness::{self, Poison};
+use crate::measure::Reading;
+
+/// Bytes of NaN in every type, and of plausible numbers: what outputs hold before a sample, in turns.
+const POISON: [u8; 2] = [0xff, 0xa5];
+
+/// By how much the GPU's own timer may differ from the driver's events: both have steps of up to a microsecond, and events stand
+/// outside of the stamps.
+const CLOCKS_DIFFER: f64 = 0.05;
+const CLOCK_STEPS: f64 = 2e-5;
+
+/// A case on a GPU, with as many sets of buffers as the plan says.
+pub struct Candidate {
+    sets: Vec<Set>,
+    outputs: Vec<usize>,
+    inputs: Vec<usize>,
+    plan: Plan,
+    stream: Stream,
+    stamps: Stamps,
+    graph: Option<Graph>,
+    samples: usize,
+    /// The largest error of the first set, in units of what is allowed.
+    pub error: Figure,
+    /// SHA-256 of the machine code that runs.
+    pub cubin: Option<String>,
+}
+
+struct Set {
+    loaded: Loaded,
+    /// Hashes of inputs and of outputs, as the first run, which nobody timed, left them.
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+impl Candidate {
+    /// Loads, runs every set once, and judges the first: what is wrong is not timed.
+    pub fn new(cuda: &Cuda, case: &Case, plan: Plan, seed: u64) -> Result<Candidate, String> {
+        let words = |error: cuda::Error| error.to_string();
+        let number = |name: &&str| case.resolved.buffers.iter().position(|buffer| buffer.name == **name);
+        let outputs: Vec<usize> = case.outputs().iter().filter_map(number).collect();
+        let inputs: Vec<usize> = case.inputs().iter().filter_map(number).collect();
+        let drawn = |set: usize| harness::memory(case, seed + set as u64, Poison::Signalling);
+        let memories: Result<Vec<Memory>, _> = (0..plan.sets).into_par_iter().map(drawn).collect();
+        let memories = memories.map_err(|error| error.to_string())?;
+        let stream = Stream::new(cuda.context()).map_err(words)?;
+        let mut sets: Vec<Set> = Vec::new();
+        for memory in &memories {
+            let mut loaded = match sets.first() {
+                None => launch::backend::Backend::load(cuda, &case.kernel).map_err(words)?,
+                Some(first) => cuda.load_again(&case.kernel, &first.loaded).map_err(words)?,
+            };
+            loaded.fill(memory).map_err(words)?;
+            sets.push(Set { loaded, before: vec![], after: vec![] });
+        }
+        let stamps = Stamps::new(cuda.context()).map_err(words)?;
+        let cubin = sets[0].loaded.module().hash();
+        let error = Figure::new(f64::INFINITY);
+        let mut candidate =
+            Candidate { sets, outputs, inputs, plan, stream, stamps, graph: None, samples: 0, error, cubin };
+        candidate.error = candidate.first_run(case, &memories[0], seed)?;
+        if plan.contract == Contract::Graph {
+            candidate.graph = Some(candidate.capture().map_err(words)?);
+        }
+        Ok(candidate)
+    }
+
+    /// Runs every set and remembers what it left.
+    fn first_run(&mut self, case: &Case, memory: &Memory, seed: u64) -> Result<Figure, String> {
+        let words = |error: cuda::Error| error.to_string();
+        for set in &mut self.sets {
+            set.before = hashes(&set.loaded, &self.stream, &self.inputs).map_err(words)?;
+            set.loaded.enqueue(&self.stream).map_err(words)?;
+        }
+        self.stream.synchronise().map_err(words)?;
+        let mut after = memory.clone();
+        for set in &mut self.sets {
+            set.after = hashes(&set.loaded, &self.stream, &self.outputs).map_err(words)?;
+        }
+        for &output in &self.outputs {
+            let bytes = self.sets[0].loaded.contents(&self.stream, output).map_err(words)?;
+            after.buffers[output].contents = Contents::from(bytes);
+        }
+        let error = rows::error(case, &after, seed)?;
+        if error.value() > 1.0 {
+            return Err(format!("wrong: its error is {error} times what is allowed"));
+        }
+        Ok(error)
+    }
+
+    fn capture(&mut self) -> Result<Graph, cuda::Error> {
+        let Candidate { sets, stream, stamps, plan, .. } = self;
+        Graph::capture(stream, || {
+            stamps.begin(stream)?;
+            (0..plan.calls).try_for_each(|call| sets[call % plan.sets].loaded.enqueue(stream))?;
+            stamps.end(stream)
+        })
+    }
+
+    /// Poisons all outputs, and times the plan's calls.
+    pub fn sample(&mut self) -> Result<Reading, String> {
+        let byte = POISON[self.samples % POISON.len()];
+        self.samples += 1;
+        self.poison(byte).and_then(|()| self.timed()).map_err(|error| error.to_string())?
+    }
+
+    fn poison(&mut self, byte: u8) -> Result<(), cuda::Error> {
+        for set in &mut self.sets {
+            for &output in &self.outputs {
+                set.loaded.poison(&self.stream, output, byte)?;
+            }
+        }
+        self.stream.synchronise()
+    }
+
+    fn timed(&mut self) -> Result<Result<Reading, String>, cuda::Error> {
+        let calls = self.plan.calls as f64;
+        let begun = Instant::now();
+        let start = Event::record(&self.stream)?;
+        match &self.graph {
+            Some(graph) => graph.launch(&self.stream)?,
+            None => self.enqueue()?,
+        }
+        let issued = begun.elapsed().as_secs_f64();
+        let end = Event::record(&self.stream)?;
+        self.stream.synchronise()?;
+        let waited = begun.elapsed().as_secs_f64();
+        let (events, passed) = (end.since(&start)?.as_secs_f64(), self.stamps.passed(&self.stream)?);
+        let seconds = match self.plan.contract {
+            Contract::Graph | Contract::Stream => events,
+            Contract::Latency => waited,
+            Contract::Host => issued,
+        };
+        if (events - passed.seconds).abs() > CLOCKS_DIFFER * events + CLOCK_STEPS || events > waited + CLOCK_STEPS {
+            let [events, timer, host] = [events, passed.seconds, waited].map(|seconds| seconds * 1e6);
+            return Ok(Err(format!(
+                "clocks disagree: {events:.1} µs by events, {timer:.1} by the GPU's timer, {host:.1} by the host: work was left \
+                 outside of what was timed"
+            )));
+        }
+        let megahertz = passed.megahertz.map(Figure::new);
+        Ok(Ok(Reading { seconds: Figure::new(seconds / calls), megahertz }))
+    }
+
+    fn enqueue(&mut self) -> Result<(), cuda::Error> {
+        self.stamps.begin(&self.stream)?;
+        for call in 0..self.plan.calls {
+            self.sets[call % self.plan.sets].loaded.enqueue(&self.stream)?;
+        }
+        self.stamps.end(&self.stream)
+    }
+
+    /// The last sample left in every set what the first run did, and no input was changed.
+    pub fn verify(&self) -> Result<(), String> {
+        for (number, set) in self.sets.iter().enumerate() {
+            let read =
+                |buffers: &[usize]| hashes(&set.loaded, &self.stream, buffers).map_err(|error| error.to_string());
+            if read(&self.outputs)? != set.after {
+                return Err(format!(
+                    "what the timed call {number} computed differs from the same call outside of the timing: it did not do the work, \
+                     or does it differently from call to call"
+                ));
+            }
+            if read(&self.inputs)? != set.before {
+                return Err(format!("the timed call {number} changed its inputs"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn hashes(loaded: &Loaded, stream: &Stream, buffers: &[usize]) -> Result<Vec<String>, cuda::Error> {
+    buffers.iter().map(|&buffer| Ok(hash::hex(&loaded.contents(stream, buffer)?))).collect()
+}

@@ -1,0 +1,170 @@
+//! What a sample is: how many calls, on how many sets of buffers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use attention::Problem;
+use attention::visibility::{Lengths, MaskKind};
+use cuda::Device;
+use serde::{Deserialize, Serialize};
+
+use crate::figures::Figure;
+use crate::measure::{Floor, Peaks};
+
+/// What is timed. Times of different contracts are never compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Contract {
+    /// Time on the GPU per call, inside of a CUDA graph of many.
+    Graph,
+    /// Time per call of many in a row in one stream.
+    Stream,
+    /// One call, waited for, by the host's clock.
+    Latency,
+    /// The host's time per call, which is not waited for.
+    Host,
+}
+
+impl Contract {
+    pub const ALL: [Contract; 4] = [Contract::Graph, Contract::Stream, Contract::Latency, Contract::Host];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Contract::Graph => "graph",
+            Contract::Stream => "stream",
+            Contract::Latency => "latency",
+            Contract::Host => "host",
+        }
+    }
+}
+
+impl fmt::Display for Contract {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Contract {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Contract, String> {
+        let known = || Contract::ALL.map(Contract::name).join(", ");
+        Contract::ALL
+            .into_iter()
+            .find(|contract| contract.name() == name)
+            .ok_or_else(|| format!("expected one of {}", known()))
+    }
+}
+
+/// The same for all who solve a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    pub contract: Contract,
+    /// Calls of a sample.
+    pub calls: usize,
+    /// Sets of buffers: as many as there are calls, each on its own; or one, which stays in the cache.
+    pub sets: usize,
+}
+
+/// One sample lasts about this long, or longer.
+const SAMPLE_SECONDS: f64 = 3e-3;
+/// Sets reach over so many times the second-level cache.
+const CACHES: f64 = 2.2;
+/// Of all sets, unless two have more.
+const MOST_BYTES: f64 = 4e9;
+/// A kernel of ours reaches at least this share of the roofline, and a launch takes this long: guesses, to size a sample.
+const GUESSED_SHARE: f64 = 0.4;
+const GUESSED_LAUNCH: f64 = 4e-6;
+
+impl Plan {
+    pub fn of(problem: &Problem, device: &Device, contract: Contract, cold: bool) -> Plan {
+        let guess = floor(problem, cold).seconds(&peaks(device)) / GUESSED_SHARE + GUESSED_LAUNCH;
+        let bytes = bytes(problem);
+        let for_time = if contract == Contract::Latency { 1.0 } else { (SAMPLE_SECONDS / guess).ceil() };
+        if !cold {
+            return Plan { contract, calls: for_time.max(1.0) as usize, sets: 1 };
+        }
+        let for_cache = (CACHES * f64::from(device.cache_bytes) / bytes).ceil();
+        let calls = for_time.max(for_cache).min(MOST_BYTES / bytes).max(2.0) as usize;
+        Plan { contract, calls, sets: calls }
+    }
+
+    pub fn is_cold(&self) -> bool {
+        self.sets > 1
+    }
+}
+
+/// The most that the GPU does; where the architecture is not known, no time is impossible.
+pub fn peaks(device: &Device) -> Peaks {
+    let per_cycle = Peaks::operations_per_cycle(device.capability).map_or(f64::INFINITY, f64::from);
+    let operations = per_cycle * f64::from(device.processors) * f64::from(device.kilohertz) * 1e3;
+    Peaks { operations: Figure::new(operations), bytes: Figure::new(device.memory_bandwidth as f64) }
+}
+
+/// What the problem takes at least.
+pub fn floor(problem: &Problem, cold: bool) -> Floor {
+    let operations = operations(problem);
+    Floor { operations: Figure::new(operations), bytes: cold.then(|| Figure::new(bytes(problem))) }
+}
+
+/// The usual count: two operations for each number of K and of V that a query meets; of a causal square, half of it.
+fn operations(problem: &Problem) -> f64 {
+    let pairs = |of: Lengths| match problem.mask() {
+        MaskKind::CausalBottomRight | MaskKind::CausalTopLeft if of.queries == of.keys => {
+            f64::from(of.queries) * f64::from(of.keys) / 2.0
+        }
+        mask => (0..of.queries).map(|query| mask.interval(query, of).len() as f64).sum(),
+    };
+    let sequences = if problem.packed().is_some() { 1 } else { problem.batch() };
+    let all: f64 = problem.sequence_lengths().map(pairs).sum::<f64>() * f64::from(sequences);
+    2.0 * all * f64::from(problem.heads()) * f64::from(problem.head_dim() + problem.value_dim())
+}
+
+/// Q, K, V and O, once each.
+fn bytes(problem: &Problem) -> f64 {
+    let shapes = [problem.q_shape(), problem.k_shape(), problem.v_shape(), problem.o_shape()];
+    let elements: usize = shapes.iter().map(|shape| shape.elements()).sum();
+    elements as f64 * problem.dtype().bytes() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn h200() -> Device {
+        Device {
+            name: "NVIDIA H200".into(),
+            capability: (9, 0),
+            cuda_version: (13, 0),
+            uuid: String::new(),
+            processors: 132,
+            max_shared_bytes: 227 << 10,
+            kilohertz: 1_980_000,
+            memory_bandwidth: 4_800_000_000_000,
+            cache_bytes: 60 << 20,
+        }
+    }
+
+    fn plan(problem: &str, contract: Contract, cold: bool) -> Plan {
+        Plan::of(&problem.parse().unwrap(), &h200(), contract, cold)
+    }
+
+    #[test]
+    fn cold_sets_reach_beyond_the_cache_and_each_call_has_its_own() {
+        let small = plan("B2 H8 S512 D64", Contract::Graph, true);
+        assert!(small.calls == small.sets && small.sets as f64 * 4.2e6 > 2.0 * 60e6 && small.calls > 300, "{small:?}");
+        let large = plan("B1 H32 S16384 D64", Contract::Graph, true);
+        assert!(large.calls == large.sets && (2..=4).contains(&large.sets), "{large:?}");
+        assert_eq!(plan("B2 H8 S512 D64", Contract::Graph, false).sets, 1);
+        assert_eq!(plan("B2 H8 S512 D64", Contract::Latency, false).calls, 1);
+    }
+
+    #[test]
+    fn operations_are_the_usual_ones() {
+        let of = |problem: &str| operations(&problem.parse().unwrap());
+        assert_eq!(of("B2 H8 S512 D64"), 4.0 * 16.0 * 512.0 * 512.0 * 64.0);
+        assert_eq!(of("B2 H8 S512 D64 causal"), of("B2 H8 S512 D64") / 2.0);
+        assert_eq!(of("H1 Sq1 Sk100 D64"), of("B1 H1 Sq1 Sk100 D64 causal"));
+    }
+}

@@ -1,0 +1,101 @@
+//! What a multiprocessor's own clocks say at both ends of a sample: the third opinion beside the driver's events and the host.
+
+use std::sync::Arc;
+
+use cuda::{Context, DeviceBuffer, Module, Stream};
+
+const ENTRY: &str = "stamp";
+/// Number of the multiprocessor, cycles of its clock, nanoseconds of the GPU's timer.
+const PTX: &str = "\
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry stamp(.param .u64 to)
+{
+    .reg .b64 %at, %cycles, %nanoseconds, %place;
+    .reg .b32 %number;
+    ld.param.u64 %at, [to];
+    mov.u32 %number, %smid;
+    mov.u64 %cycles, %clock64;
+    mov.u64 %nanoseconds, %globaltimer;
+    cvt.u64.u32 %place, %number;
+    st.global.u64 [%at], %place;
+    st.global.u64 [%at+8], %cycles;
+    st.global.u64 [%at+16], %nanoseconds;
+    ret;
+}
+";
+const BYTES: usize = 24;
+
+/// Two stamps.
+pub struct Stamps {
+    module: Module,
+    /// Begin and end.
+    buffers: [DeviceBuffer; 2],
+}
+
+/// What passed between them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Passed {
+    pub seconds: f64,
+    /// None where the two were on different multiprocessors, whose clocks have nothing to do with each other.
+    pub megahertz: Option<f64>,
+}
+
+impl Stamps {
+    pub fn new(context: &Arc<Context>) -> Result<Stamps, cuda::Error> {
+        let module = Module::from_ptx(context, "stamp.ptx", PTX)?;
+        let buffers = [DeviceBuffer::new(context, BYTES)?, DeviceBuffer::new(context, BYTES)?];
+        Ok(Stamps { module, buffers })
+    }
+
+    pub fn begin(&self, stream: &Stream) -> Result<(), cuda::Error> {
+        self.stamp(stream, 0)
+    }
+
+    pub fn end(&self, stream: &Stream) -> Result<(), cuda::Error> {
+        self.stamp(stream, 1)
+    }
+
+    fn stamp(&self, stream: &Stream, which: usize) -> Result<(), cuda::Error> {
+        self.module.function(ENTRY)?.start(stream, [1, 1], &[self.buffers[which].address()])
+    }
+
+    /// After both were passed.
+    pub fn passed(&self, stream: &Stream) -> Result<Passed, cuda::Error> {
+        let [begin, end] = [self.read(stream, 0)?, self.read(stream, 1)?];
+        Ok(between(begin, end))
+    }
+
+    fn read(&self, stream: &Stream, which: usize) -> Result<[u64; 3], cuda::Error> {
+        let mut bytes = [0; BYTES];
+        self.buffers[which].read(stream, &mut bytes)?;
+        let (words, _) = bytes.as_chunks::<8>();
+        Ok([words[0], words[1], words[2]].map(u64::from_le_bytes))
+    }
+}
+
+fn between([place, cycles, nanoseconds]: [u64; 3], end: [u64; 3]) -> Passed {
+    let seconds = end[2].wrapping_sub(nanoseconds) as f64 * 1e-9;
+    let cycles = end[1].wrapping_sub(cycles) as f64;
+    Passed { seconds, megahertz: (end[0] == place && seconds > 0.0).then(|| cycles / seconds * 1e-6) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_of_different_multiprocessors_are_not_compared() {
+        let begin = [3, 1_000, 5_000_000];
+        let same = between(begin, [3, 1_000 + 1_980_000, 6_000_000]);
+        assert_eq!(same, Passed { seconds: 1e-3, megahertz: Some(1980.0) });
+        assert_eq!(between(begin, [4, 9, 6_000_000]).megahertz, None);
+    }
+
+    #[test]
+    fn the_kernel_is_well_formed() {
+        let parsed = ptx::parse(&ptx::Source::new("stamp.ptx", PTX)).unwrap();
+        assert!(ptx::verify(&parsed).is_empty());
+    }
+}

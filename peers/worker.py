@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""One peer for `veriflash bench`, in a process of its own: answers lines of JSON with lines of JSON.
+
+    python3 peers/worker.py fa2
+
+    {"open": {"batch": 2, …}, "plan": {"contract": "graph", "calls": 300, "sets": 300}}   → {"error": 0.4}
+    {"sample": true}                                                                      → {"seconds": 7.1e-6, "megahertz": 1965.0}
+    {"verify": true}                                                                      → {"error": 0.4}
+
+What goes wrong is answered with {"failed": why}; the process stays.
+"""
+
+import contextlib
+import gc
+import json
+import os
+import sys
+import time
+
+# The answers have the standard output for themselves: libraries that print go to the other one.
+ANSWERS = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
+STAMP = """
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry stamp(.param .u64 to)
+{
+    .reg .b64 %at, %cycles, %nanoseconds, %place;
+    .reg .b32 %number;
+    ld.param.u64 %at, [to];
+    mov.u32 %number, %smid;
+    mov.u64 %cycles, %clock64;
+    mov.u64 %nanoseconds, %globaltimer;
+    cvt.u64.u32 %place, %number;
+    st.global.u64 [%at], %place;
+    st.global.u64 [%at+8], %cycles;
+    st.global.u64 [%at+16], %nanoseconds;
+    ret;
+}
+"""
+
+
+class Stamps:
+    """A multiprocessor's own clocks at both ends of a sample."""
+
+    def __init__(self, driver):
+        import ctypes
+
+        import arguments
+        import recipe
+
+        self.driver, self.function = driver, driver.function(driver.load(STAMP), "stamp", 0)
+        self.words = torch.zeros(6, dtype=torch.int64, device="cuda")
+        self.launch = recipe.Launch("stamp", (1, 1, 1), (1, 1, 1), None, 0, 1, False, [])
+        places = (self.words.data_ptr(), self.words[3:].data_ptr())
+        self.packed = [arguments.Packed([ctypes.c_uint64(place)]) for place in places]
+
+    def stamp(self, which):
+        self.driver.launch(self.function, self.launch, self.packed[which], torch.cuda.current_stream().cuda_stream)
+
+    def megahertz(self):
+        place, cycles, nanoseconds, end_place, end_cycles, end_nanoseconds = self.words.tolist()
+        if place != end_place or end_nanoseconds <= nanoseconds:
+            return None
+        return (end_cycles - cycles) / (end_nanoseconds - nanoseconds) * 1e3
+
+
+class Opened:
+    """A peer made ready for a problem."""
+
+    def __init__(self, peer, problem, plan, stamps):
+        gc.collect()
+        torch.cuda.empty_cache()
+        self.peer, self.plan, self.stamps = peer, plan, stamps
+        self.stream = torch.cuda.Stream()
+        self.inputs = measure.draw(problem, plan["sets"])
+        self.outputs = [None] * plan["sets"]
+        with peer.context(), torch.cuda.stream(self.stream):
+            self.step = peer.make(problem)
+            self.reference = parity.reference(problem, self.inputs[0])
+            self.calls(plan["sets"])
+            torch.cuda.synchronize()
+            self.graph = self.capture() if plan["contract"] == "graph" else None
+
+    def calls(self, count):
+        for call in range(count):
+            index = call % self.plan["sets"]
+            self.outputs[index] = self.step(*self.inputs[index])
+
+    def capture(self):
+        graph = torch.cuda.CUDAGraph()
+        graph.capture_begin()
+        try:
+            self.stamps.stamp(0)
+            self.calls(self.plan["calls"])
+            self.stamps.stamp(1)
+        finally:
+            graph.capture_end()
+        return graph
+
+    def sample(self):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        with self.peer.context(), torch.cuda.stream(self.stream):
+            torch.cuda.synchronize()
+            begun = time.perf_counter()
+            start.record()
+            if self.graph:
+                self.graph.replay()
+            else:
+                self.stamps.stamp(0)
+                self.calls(self.plan["calls"])
+                self.stamps.stamp(1)
+            issued = time.perf_counter() - begun
+            end.record()
+            torch.cuda.synchronize()
+            waited = time.perf_counter() - begun
+        seconds = {"latency": waited, "host": issued}.get(self.plan["contract"], start.elapsed_time(end) * 1e-3)
+        return {"seconds": seconds / self.plan["calls"], "megahertz": self.stamps.megahertz()}
+
+    def error(self):
+        """Of the first set, in units of what is allowed."""
+        return parity.judge(self.reference, {"o": self.outputs[0]}, "bshd")
+
+
+def answer(**fields):
+    ANSWERS.write(json.dumps(fields) + "\n")
+    ANSWERS.flush()
+
+
+def versions(name):
+    parts = [f"torch {torch.__version__}", f"CUDA {torch.version.cuda}"]
+    if name == "cudnn":
+        parts.append(f"cuDNN {torch.backends.cudnn.version()}")
+    if name == "fa4":
+        from importlib import metadata
+
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            parts.append(f"flash-attn-4 {metadata.version('flash-attn-4')}")
+    return ", ".join(parts)
+
+
+def serve(name):
+    peer = PEERS[name]
+    torch.zeros(1, device="cuda")
+    stamps, opened = Stamps(Driver()), None
+    answer(ready=versions(name))
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            if "open" in request:
+                opened = None
+                opened = Opened(peer, Problem(**request["open"]), request["plan"], stamps)
+                answer(error=opened.error())
+            elif "sample" in request:
+                answer(**opened.sample())
+            else:
+                answer(error=opened.error())
+        except Exception as error:
+            answer(failed=f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+
+
+if __name__ == "__main__":
+    try:
+        import torch
+
+        import measure
+        import parity
+        from driver import Driver
+        from others import PEERS
+        from problems import Problem
+
+        serve(sys.argv[1])
+    except Exception as error:  # before anything was asked
+        answer(failed=f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")

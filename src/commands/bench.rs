@@ -1,0 +1,269 @@
+//! `bench`: kernels against peers on a GPU.
+
+use super::Exit;
+use super::input::{BuiltIn, math, splits};
+use super::output::{Format, print_json};
+use anyhow::Context;
+use attention::Problem;
+use attention::configs::Math;
+use attention::planner::Gpu;
+use cuda::Cuda;
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::bench::{Bencher, Grid, Patience, Point};
+use lab::gpu::{Contract, Workers};
+use lab::measure::{Limits, Verdict};
+use lab::{Case, State};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Times kernels against FlashAttention-2, cuDNN and FlashAttention-4 on a GPU: paired rounds, intervals, a verdict
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  veriflash bench                                       the standard problem, the planner's kernel, all peers\n  veriflash bench --grid main --csv samples.csv         24 problems, with every raw sample\n  veriflash bench --kernel my/kernel.toml --peers cudnn\n  veriflash bench --problem 'B1 H8 S4096 D128 causal' --contract latency --warm\n\nThe candidate is timed twice under two names: what differs between these is noise. A verdict is FASTER, SLOWER, EQUAL (within 1 %) or AMBIGUOUS. Exit 0: all decided, whoever won; 1: a time cannot be believed or a result is wrong; 4: something is undecided."
+)]
+pub struct Arguments {
+    /// A kernel that computes attention: a `.ptx` with its recipe, or a `.toml`; may be given several times
+    #[arg(long = "kernel", value_name = "FILE")]
+    kernels: Vec<PathBuf>,
+
+    /// Built-in kernels instead, for these problems, such as `B2 H8 S512 D64 causal`; may be given several times
+    #[arg(long = "problem", value_name = "PROBLEM", conflicts_with = "kernels")]
+    problems: Vec<Problem>,
+
+    /// Built-in kernels for a named list of problems: `small`, `main`, `decode`; with commas between several
+    #[arg(long, value_delimiter = ',', value_parser = grid, conflicts_with = "kernels")]
+    grid: Vec<Grid>,
+
+    /// The number of the configuration; the planner's choice for this GPU unless given
+    #[arg(long, conflicts_with = "kernels")]
+    config: Option<u32>,
+
+    /// What multiplies: `tensor`, or `scalar`, the baseline of configs 1 to 5
+    #[arg(long, default_value = "tensor", value_parser = math, conflicts_with = "kernels")]
+    math: Math,
+
+    /// With `--config`: into how many blocks it splits the keys of one block of queries, 1 to 32
+    #[arg(long, value_name = "N", requires = "config", value_parser = splits)]
+    splits: Option<u32>,
+
+    /// Peers, with commas between: fa2 and cudnn (through torch), fa4 (FlashAttention-4)
+    #[arg(long, value_delimiter = ',', default_value = "fa2,cudnn,fa4")]
+    peers: Vec<String>,
+
+    /// What is timed: `graph` (time on the GPU inside of a CUDA graph), `stream` (calls in a row), `latency` (one call, waited
+    /// for), `host` (the host's time)
+    #[arg(long, default_value = "graph")]
+    contract: Contract,
+
+    /// Every call on the same buffers, which stay in the cache, instead of each on its own
+    #[arg(long)]
+    warm: bool,
+
+    /// The most rounds of a problem; fewer where all is decided
+    #[arg(long, default_value_t = Limits::default().most)]
+    rounds: usize,
+
+    /// The most seconds of a problem
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
+
+    /// The Python that has torch
+    #[arg(long, default_value = "python3")]
+    python: PathBuf,
+
+    /// Decides inputs and the order within rounds
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    /// Writes every raw sample
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// How the result is written
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+fn grid(name: &str) -> Result<Grid, String> {
+    Grid::by_name(name).ok_or_else(|| format!("expected one of {}", Grid::ALL.map(Grid::name).join(", ")))
+}
+
+pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let cuda = Cuda::open(0)?;
+    let cases = cases(arguments, &cuda)?;
+    let scripts = Scripts::unpack()?;
+    let workers = Workers { python: arguments.python.clone(), script: scripts.worker() };
+    let mut bencher = Bencher::new(cuda, &workers, &arguments.peers);
+    let limits = Limits { most: arguments.rounds, least: Limits::default().least.min(arguments.rounds) };
+    bencher.patience = Patience { limits, time: Duration::try_from_secs_f64(arguments.seconds)? };
+    bencher.seed = arguments.seed;
+    let text = arguments.format == Format::Text;
+    if text {
+        println!("{}", bencher.device());
+        bencher.roll_call().iter().for_each(|line| println!("{line}"));
+    }
+    let (mut points, mut failures) = (vec![], vec![]);
+    let bar = progress(cases.len());
+    for case in &cases {
+        bar.set_message(case.problem.to_string());
+        match bencher.point(case, arguments.contract, !arguments.warm) {
+            Ok(point) => {
+                if text {
+                    bar.suspend(|| print_point(&point));
+                }
+                points.push(point);
+            }
+            Err(why) => {
+                if text {
+                    bar.suspend(|| println!("\n{}: {}: FAILED: {why}", case.problem, case.name));
+                }
+                failures.push(json!({ "problem": case.problem.to_string(), "kernel": case.name, "why": why }));
+            }
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    if let Some(path) = &arguments.csv {
+        std::fs::write(path, lab::bench::csv(&points)).with_context(|| format!("--csv {}", path.display()))?;
+    }
+    let exit = exit(&points, !failures.is_empty());
+    match arguments.format {
+        Format::Json => {
+            let points: Vec<Value> = points.iter().map(point_json).collect();
+            print_json("bench", exit.verdict(), exit, json!({ "points": points, "failures": failures }));
+        }
+        Format::Text => print_means(&points),
+    }
+    Ok(exit)
+}
+
+fn exit(points: &[Point], failed: bool) -> Exit {
+    let states: Vec<State> = points.iter().map(Point::judge).collect();
+    if failed || states.iter().any(|state| matches!(state, State::Fail { .. })) {
+        Exit::Findings
+    } else if states.iter().all(|state| *state == State::Pass) && !states.is_empty() {
+        Exit::Clean
+    } else {
+        Exit::Undecided
+    }
+}
+
+fn cases(arguments: &Arguments, cuda: &Cuda) -> anyhow::Result<Vec<Case>> {
+    if !arguments.kernels.is_empty() {
+        return Ok(arguments.kernels.iter().map(|path| Case::open(path)).collect::<Result<_, _>>()?);
+    }
+    let mut problems = arguments.problems.clone();
+    for grid in &arguments.grid {
+        problems.extend(grid.problems()?);
+    }
+    if problems.is_empty() {
+        problems = Grid::Small.problems()?;
+    }
+    let device = cuda.device();
+    let arch =
+        Gpu { capability: device.capability, processors: device.processors, shared_bytes: device.max_shared_bytes };
+    let Arguments { config, math, splits, .. } = *arguments;
+    let one = |problem: Problem| {
+        let kernel =
+            BuiltIn { problem: Some(problem), config, math: Some(math), debug: false, splits, arch: Some(arch) };
+        Ok(Case::new(kernel.kernel()?)?)
+    };
+    problems.into_iter().map(one).collect()
+}
+
+/// The workers' scripts, which this program carries, in a folder of their own.
+struct Scripts(tempfile::TempDir);
+
+const SCRIPTS: [(&str, &str); 10] = [
+    ("worker.py", include_str!("../../peers/worker.py")),
+    ("measure.py", include_str!("../../peers/measure.py")),
+    ("parity.py", include_str!("../../peers/parity.py")),
+    ("others.py", include_str!("../../peers/others.py")),
+    ("problems.py", include_str!("../../peers/problems.py")),
+    ("driver.py", include_str!("../../peers/driver.py")),
+    ("recipe.py", include_str!("../../peers/recipe.py")),
+    ("arguments.py", include_str!("../../peers/arguments.py")),
+    ("expression.py", include_str!("../../peers/expression.py")),
+    ("tensor_map.py", include_str!("../../peers/tensor_map.py")),
+];
+
+impl Scripts {
+    fn unpack() -> anyhow::Result<Scripts> {
+        let folder = tempfile::tempdir().context("the scripts of the peers need a temporary folder")?;
+        for (name, text) in SCRIPTS {
+            std::fs::write(folder.path().join(name), text).with_context(|| format!("{name} of the peers"))?;
+        }
+        Ok(Scripts(folder))
+    }
+
+    fn worker(&self) -> PathBuf {
+        Path::new(self.0.path()).join("worker.py")
+    }
+}
+
+fn progress(points: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}").unwrap_or(ProgressStyle::default_bar());
+    ProgressBar::new(points as u64).with_style(style)
+}
+
+fn print_point(point: &Point) {
+    let Point { problem, plan, rounds, .. } = point;
+    let kept = if plan.is_cold() { "cold" } else { "warm" };
+    let dropped = rounds.dropped();
+    let rounds = rounds.0.len();
+    println!(
+        "\n{problem}: {} by {}, {kept}, {} calls a sample, {rounds} rounds, {dropped} dropped",
+        point.subject.kernel, plan.contract, plan.calls
+    );
+    println!("  {:<16} {:>9} {:>9} {:>9} {:>8} {:>9}", "", "p50 µs", "p90", "p99", "TFLOP/s", "roofline");
+    for (number, contender) in point.contenders.iter().enumerate() {
+        let time = |share| point.percentile(number, share).map_or(f64::NAN, |seconds| seconds * 1e6);
+        let teraflops = point.teraflops(number).unwrap_or(f64::NAN);
+        let share = point.roofline(number).unwrap_or(f64::NAN) * 100.0;
+        let [p50, p90, p99] = [0.5, 0.9, 0.99].map(time);
+        println!("  {:<16} {p50:>9.2} {p90:>9.2} {p99:>9.2} {teraflops:>8.1} {share:>8.1}%", contender.name);
+    }
+    if let Some(same) = point.same() {
+        println!("  {:<16} {same}", "against itself");
+    }
+    for (peer, versus) in point.duels() {
+        let why = if let Verdict::Ambiguous { why } = &versus.verdict { format!(": {why}") } else { String::new() };
+        println!("  {:<16} {}  {}{why}", format!("against {}", peer.name), versus.time, versus.verdict);
+    }
+    for missing in &point.missing {
+        println!("  {:<16} not measured: {}", missing.name, missing.why);
+    }
+    if let State::Fail { why } = point.judge() {
+        println!("  FAILED: {why}");
+    }
+}
+
+/// One line for each peer: the mean over the problems is never without their number and the least of them.
+fn print_means(points: &[Point]) {
+    let mut names: Vec<&str> = vec![];
+    for (peer, _) in points.iter().flat_map(Point::duels) {
+        if !names.contains(&peer.name.as_str()) {
+            names.push(&peer.name);
+        }
+    }
+    println!();
+    for name in names {
+        let of_peer = points.iter().flat_map(Point::duels).filter(|(peer, _)| peer.name == name);
+        let ratios: Vec<f64> = of_peer.map(|(_, versus)| versus.time.ratio.value()).collect();
+        let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
+        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        println!("against {name}: geomean {mean:.3} over {} problems, least {least:.3}", ratios.len());
+    }
+}
+
+fn point_json(point: &Point) -> Value {
+    let duels: Vec<Value> = point
+        .duels()
+        .map(|(peer, versus)| json!({ "peer": peer.name, "time": versus.time, "cycles": versus.cycles, "verdict": versus.verdict }))
+        .collect();
+    let mut value = serde_json::to_value(point).unwrap_or_default();
+    value["duels"] = duels.into();
+    value["state"] = point.judge().word().to_lowercase().into();
+    value
+}
