@@ -39,6 +39,19 @@ STAMP = """
     st.global.u64 [%at+16], %nanoseconds;
     ret;
 }
+.visible .entry hold(.param .u64 nanoseconds)
+{
+    .reg .b64 %until, %now;
+    .reg .pred %early;
+    ld.param.u64 %until, [nanoseconds];
+    mov.u64 %now, %globaltimer;
+    add.u64 %until, %until, %now;
+wait:
+    mov.u64 %now, %globaltimer;
+    setp.lt.u64 %early, %now, %until;
+    @%early bra wait;
+    ret;
+}
 """
 
 
@@ -46,19 +59,21 @@ class Stamps:
     """A multiprocessor's own clocks at both ends of a sample."""
 
     def __init__(self, driver):
-        import ctypes
-
-        import arguments
-        import recipe
-
-        self.driver, self.function = driver, driver.function(driver.load(STAMP), "stamp", 0)
+        self.driver, module = driver, driver.load(STAMP)
+        self.functions = {name: driver.function(module, name, 0) for name in ("stamp", "hold")}
         self.words = torch.zeros(6, dtype=torch.int64, device="cuda")
-        self.launch = recipe.Launch("stamp", (1, 1, 1), (1, 1, 1), None, 0, 1, False, [])
-        places = (self.words.data_ptr(), self.words[3:].data_ptr())
-        self.packed = [arguments.Packed([ctypes.c_uint64(place)]) for place in places]
+
+    def launch(self, name, number):
+        launch = recipe.Launch(name, (1, 1, 1), (1, 1, 1), None, 0, 1, False, [])
+        packed = arguments.Packed([ctypes.c_uint64(number)])
+        self.driver.launch(self.functions[name], launch, packed, torch.cuda.current_stream().cuda_stream)
 
     def stamp(self, which):
-        self.driver.launch(self.function, self.launch, self.packed[which], torch.cuda.current_stream().cuda_stream)
+        self.launch("stamp", self.words[3 * which :].data_ptr())
+
+    def hold(self, seconds):
+        """Keeps the stream busy while the host puts work behind it: what is timed then waits for nobody."""
+        self.launch("hold", int(seconds * 1e9))
 
     def megahertz(self):
         place, cycles, nanoseconds, end_place, end_cycles, end_nanoseconds = self.words.tolist()
@@ -74,7 +89,7 @@ class Opened:
         gc.collect()
         torch.cuda.empty_cache()
         self.peer, self.plan, self.stamps = peer, plan, stamps
-        self.stream = torch.cuda.Stream()
+        self.stream, self.issued = torch.cuda.Stream(), 2e-3
         self.inputs = measure.draw(problem, plan["sets"])
         self.outputs = [None] * plan["sets"]
         with peer.context(), torch.cuda.stream(self.stream):
@@ -104,6 +119,8 @@ class Opened:
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         with self.peer.context(), torch.cuda.stream(self.stream):
             torch.cuda.synchronize()
+            if self.graph:
+                self.stamps.hold(2 * self.issued)
             begun = time.perf_counter()
             start.record()
             if self.graph:
@@ -112,11 +129,11 @@ class Opened:
                 self.stamps.stamp(0)
                 self.calls(self.plan["calls"])
                 self.stamps.stamp(1)
-            issued = time.perf_counter() - begun
+            self.issued = time.perf_counter() - begun
             end.record()
             torch.cuda.synchronize()
             waited = time.perf_counter() - begun
-        seconds = {"latency": waited, "host": issued}.get(self.plan["contract"], start.elapsed_time(end) * 1e-3)
+        seconds = {"latency": waited, "host": self.issued}.get(self.plan["contract"], start.elapsed_time(end) * 1e-3)
         return {"seconds": seconds / self.plan["calls"], "megahertz": self.stamps.megahertz()}
 
     def error(self):
@@ -163,10 +180,14 @@ def serve(name):
 
 if __name__ == "__main__":
     try:
+        import ctypes
+
         import torch
 
+        import arguments
         import measure
         import parity
+        import recipe
         from driver import Driver
         from others import PEERS
         from problems import Problem

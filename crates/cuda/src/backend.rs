@@ -69,8 +69,10 @@ impl Cuda {
         let addresses = buffers.iter().map(Storage::address).collect();
         let mut placed = Placed { addresses, buffers: &resolved.buffers, device: self.device() };
         let entries = resolved.launches.iter().map(|launch| entry(kernel, launch, &mut placed));
-        let entries = entries.collect::<Result<_, _>>()?;
-        Ok(Loaded { resolved, entries, module: module()?, buffers, assertions, stream: Stream::new(&self.context)? })
+        let entries: Vec<Entry> = entries.collect::<Result<_, _>>()?;
+        let module = module()?;
+        allow(&module, &resolved.launches, &entries)?;
+        Ok(Loaded { resolved, entries, module, buffers, assertions, stream: Stream::new(&self.context)? })
     }
 
     /// Its context, for modules and buffers without a recipe.
@@ -190,10 +192,6 @@ impl Loaded {
 impl Entry {
     fn put(&mut self, module: &Module, launch: &Launch, stream: &Stream) -> Result<(), Error> {
         let function = module.function(&self.name)?;
-        if launch.shared > 0 {
-            function.allow_shared(launch.shared)?;
-        }
-        function.allow_cluster(launch.cluster)?;
         (0..launch.repeat).try_for_each(|_| function.launch(stream, launch, (&mut self.parameters, &self.offsets)))
     }
 }
@@ -228,6 +226,20 @@ impl Backend for Cuda {
         run.outputs = memory.changes_since(&before);
         Ok(run)
     }
+}
+
+/// Allows every entry the most shared memory and the clusters that its launches ask for.
+fn allow(module: &Module, launches: &[Launch], entries: &[Entry]) -> Result<(), Error> {
+    for (launch, entry) in launches.iter().zip(entries) {
+        let function = module.function(&entry.name)?;
+        let of_entry = launches.iter().zip(entries).filter(|(_, other)| other.name == entry.name);
+        let shared = of_entry.map(|(launch, _)| launch.shared).max().unwrap_or(0);
+        if shared > 0 {
+            function.allow_shared(shared)?;
+        }
+        function.allow_cluster(launch.cluster)?;
+    }
+    Ok(())
 }
 
 fn entry(kernel: &Kernel, launch: &Launch, placed: &mut Placed) -> Result<Entry, Error> {

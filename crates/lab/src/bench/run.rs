@@ -3,10 +3,13 @@
 use std::time::{Duration, Instant};
 
 use cuda::Cuda;
+use launch::Memory;
+use rayon::prelude::*;
 
 use super::point::{CANDIDATES, Contender, Missing, Point};
 use crate::case::Case;
 use crate::gpu::{self, Candidate, Contract, Peer, PeerError, Plan, Workers};
+use crate::harness::{self, Poison};
 use crate::measure::{self, Limits, Reading, Rounds, Stopwatch};
 
 /// How long one point may take.
@@ -65,8 +68,11 @@ impl Bencher {
     /// An error is the candidate's: it does not run, or is wrong.
     pub fn point(&mut self, case: &Case, contract: Contract, cold: bool) -> Result<Point, String> {
         let plan = Plan::of(&case.problem, self.cuda.device(), contract, cold);
-        let mut candidates =
-            [Candidate::new(&self.cuda, case, plan, self.seed)?, Candidate::new(&self.cuda, case, plan, self.seed)?];
+        let drawn = |set: usize| harness::memory(case, self.seed + set as u64, Poison::Signalling);
+        let memories: Result<Vec<Memory>, _> = (0..plan.sets).into_par_iter().map(drawn).collect();
+        let memories = memories.map_err(|error| error.to_string())?;
+        let candidate = || Candidate::new(&self.cuda, case, plan, &memories);
+        let mut candidates = [candidate()?, candidate()?];
         let mut absent = self.missing.clone();
         let mut ready = vec![];
         for (number, peer) in self.peers.iter_mut().enumerate() {

@@ -195,6 +195,8 @@ mod tests {
     fn what_peers_cannot_compute_is_said_before_they_are_asked() {
         let described = |text: &str| describe(&text.parse().unwrap());
         assert!(described("B1 H4/2 Sq1 Sk64 D64 causal").is_ok());
-        assert!(described("B1 H1 S64 D64 window=3,0").is_err() || described("B1 H1 S64 D64 window(3,0)").is_err());
+        for text in ["B1 H1 S64 D64 window3/0", "B1 H1 S64 D64 softcap30", "B1 H1 S64 D64/128", "B1 H1 S64 D64 sinks"] {
+            assert!(described(text).is_err(), "{text}");
+        }
     }
 }

@@ -68,7 +68,7 @@ pub struct Plan {
 }
 
 /// One sample lasts about this long, or longer.
-const SAMPLE_SECONDS: f64 = 3e-3;
+const SAMPLE_SECONDS: f64 = 1e-3;
 /// Sets reach over so many times the second-level cache.
 const CACHES: f64 = 2.2;
 /// Of all sets, unless two have more.
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn cold_sets_reach_beyond_the_cache_and_each_call_has_its_own() {
         let small = plan("B2 H8 S512 D64", Contract::Graph, true);
-        assert!(small.calls == small.sets && small.sets as f64 * 4.2e6 > 2.0 * 60e6 && small.calls > 300, "{small:?}");
+        assert!(small.calls == small.sets && small.sets as f64 * 4.2e6 > 2.0 * 60e6 && small.calls > 100, "{small:?}");
         let large = plan("B1 H32 S16384 D64", Contract::Graph, true);
         assert!(large.calls == large.sets && (2..=4).contains(&large.sets), "{large:?}");
         assert_eq!(plan("B2 H8 S512 D64", Contract::Graph, false).sets, 1);
@@ -165,6 +165,6 @@ mod tests {
         let of = |problem: &str| operations(&problem.parse().unwrap());
         assert_eq!(of("B2 H8 S512 D64"), 4.0 * 16.0 * 512.0 * 512.0 * 64.0);
         assert_eq!(of("B2 H8 S512 D64 causal"), of("B2 H8 S512 D64") / 2.0);
-        assert_eq!(of("H1 Sq1 Sk100 D64"), of("B1 H1 Sq1 Sk100 D64 causal"));
+        assert_eq!(of("B1 H1 Sq1 Sk100 D64"), of("B1 H1 Sq1 Sk100 D64 causal"));
     }
 }

@@ -1,11 +1,12 @@
 //! What a multiprocessor's own clocks say at both ends of a sample: the third opinion beside the driver's events and the host.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cuda::{Context, DeviceBuffer, Module, Stream};
 
 const ENTRY: &str = "stamp";
-/// Number of the multiprocessor, cycles of its clock, nanoseconds of the GPU's timer.
+/// `stamp` writes the number of the multiprocessor, cycles of its clock, nanoseconds of the GPU's timer.
 const PTX: &str = "\
 .version 7.0
 .target sm_70
@@ -22,6 +23,19 @@ const PTX: &str = "\
     st.global.u64 [%at], %place;
     st.global.u64 [%at+8], %cycles;
     st.global.u64 [%at+16], %nanoseconds;
+    ret;
+}
+.visible .entry hold(.param .u64 nanoseconds)
+{
+    .reg .b64 %until, %now;
+    .reg .pred %early;
+    ld.param.u64 %until, [nanoseconds];
+    mov.u64 %now, %globaltimer;
+    add.u64 %until, %until, %now;
+wait:
+    mov.u64 %now, %globaltimer;
+    setp.lt.u64 %early, %now, %until;
+    @%early bra wait;
     ret;
 }
 ";
@@ -47,6 +61,11 @@ impl Stamps {
         let module = Module::from_ptx(context, "stamp.ptx", PTX)?;
         let buffers = [DeviceBuffer::new(context, BYTES)?, DeviceBuffer::new(context, BYTES)?];
         Ok(Stamps { module, buffers })
+    }
+
+    /// Keeps the stream busy for so long, while the host puts work behind it: what is timed then waits for nobody.
+    pub fn hold(&self, stream: &Stream, time: Duration) -> Result<(), cuda::Error> {
+        self.module.function("hold")?.start(stream, [1, 1], &[time.as_nanos() as u64])
     }
 
     pub fn begin(&self, stream: &Stream) -> Result<(), cuda::Error> {
