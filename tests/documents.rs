@@ -11,7 +11,7 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
 #[test]
 fn recipes_in_the_documentation_are_recipes() {
     let blocks = blocks(include_str!("../docs/recipe.md"), "toml");
-    assert_eq!(blocks.len(), 5);
+    assert_eq!(blocks.len(), 6);
     for block in blocks {
         let recipe = Recipe::parse("docs/recipe.md", block).unwrap_or_else(|error| panic!("{error}"));
         recipe.resolve(&Limits::default()).unwrap_or_else(|error| panic!("{error}"));

@@ -220,10 +220,13 @@ fn problem(contract: &AttentionContract, resolved: &Resolved) -> Result<Problem,
 /// What a buffer of cumulative lengths lists.
 fn places(name: &str, resolved: &Resolved) -> Result<Vec<u32>, String> {
     let buffer = buffer_named(name, resolved)?;
-    match &buffer.init {
-        resolved::Init::Values(values) if buffer.element == Element::U32 => {
-            Ok(values.iter().map(|place| *place as u32).collect())
-        }
+    let listed = match &buffer.init {
+        resolved::Init::Values(values) => Some(values.clone()),
+        resolved::Init::Bytes(bytes) => Some(buffer.element.read_all(bytes)),
+        _ => None,
+    };
+    match listed {
+        Some(values) if buffer.element == Element::U32 => Ok(values.iter().map(|place| *place as u32).collect()),
         _ => Err(format!("buffer `{name}` does not list where sequences begin: expected u32 and init = [0, …]")),
     }
 }

@@ -7,8 +7,9 @@ use crate::contents::Contents;
 use crate::element::{Element, Value};
 use crate::error::{Error, Fault};
 use crate::expr::{Expr, Names};
+use crate::packed::Packed;
 use crate::random::Random;
-use crate::recipe::Number;
+use crate::recipe::{Buffer, Number};
 use crate::source::Spot;
 use crate::{files, resolved};
 
@@ -44,6 +45,8 @@ pub enum Init {
     Values(Vec<Number>),
     /// `init.hex = "3f800000 40000000"`: the bits of every element.
     Words(Vec<u64>),
+    /// `init.packed = "H4sIAA…"`: the same, packed.
+    Packed(Packed),
     /// `file = "x.bin"` (raw little-endian) or `"x.npy"`.
     File(String),
 }
@@ -99,9 +102,13 @@ impl Init {
         }
     }
 
-    /// The value with every expression evaluated.
-    pub(crate) fn resolve(&self, element: Element, names: &Names, spot: Spot) -> Result<resolved::Init, Fault> {
+    /// The value with every expression evaluated, for the elements of a buffer.
+    pub(crate) fn resolve(&self, buffer: &Buffer, count: u64, names: &Names) -> Result<resolved::Init, Fault> {
+        let (element, spot) = (buffer.element, buffer.spot);
         Ok(match self {
+            Init::Packed(packed) => {
+                resolved::Init::Bytes(packed.unpack(&format!("`init` of buffer `{}`", buffer.name), element, count)?)
+            }
             Init::Words(words) => resolved::Init::Values(words.clone()),
             Init::Values(values) => {
                 let encode = |number: &Number| element.encode(number.evaluate(names)?).map_err(|m| Fault::new(spot, m));
@@ -169,6 +176,7 @@ impl fmt::Display for Init {
             Init::Poison => formatter.write_str("poison"),
             Init::Values(values) => write!(formatter, "{} values", values.len()),
             Init::Words(words) => write!(formatter, "{} words", words.len()),
+            Init::Packed(_) => formatter.write_str("packed words"),
             Init::File(path) => write!(formatter, "file({path})"),
         }
     }
@@ -210,6 +218,10 @@ fn generator(buffer: &resolved::Buffer, seed: u64) -> Box<dyn FnMut(usize) -> u6
         resolved::Init::Values(ref values) => {
             let values = values.clone();
             Box::new(move |index| values[index])
+        }
+        resolved::Init::Bytes(ref bytes) => {
+            let bytes = bytes.clone();
+            Box::new(move |index| element.read(&bytes, index))
         }
         resolved::Init::Ramp => Box::new(move |index| counted(element, index as u64)),
         resolved::Init::Steps(count) => Box::new(move |index| counted(element, index as u64 / count)),
@@ -263,10 +275,13 @@ mod tests {
 
     #[test]
     fn values_take_the_type_and_words_are_bits() {
-        let resolve = |init: Init| init.resolve(Element::F32, &Names::default(), Spot::default()).unwrap();
+        let buffer = Buffer::new("x", Element::F32, vec![]);
+        let resolve = |init: Init| init.resolve(&buffer, 3, &Names::default()).unwrap();
         let ones = resolved::Init::Values(vec![0x3F80_0000; 3]);
         assert_eq!(resolve(Init::Values(vec![Number::Float(Float(1.0)); 3])), ones);
         assert_eq!(resolve(Init::Words(vec![0x3F80_0000; 3])), ones);
+        let packed = Packed::new(&1f32.to_le_bytes().repeat(3));
+        assert_eq!(resolve(Init::Packed(packed)), resolved::Init::Bytes(1f32.to_le_bytes().repeat(3)));
     }
 
     #[test]
@@ -281,7 +296,8 @@ mod tests {
     #[test]
     fn steps_repeat_each_number() {
         assert_eq!(bytes(Element::U8, 7, resolved::Init::Steps(3)), [0, 0, 0, 1, 1, 1, 2]);
-        let none = Init::Steps(Expr::from(0u32)).resolve(Element::U8, &Names::default(), Spot::default());
+        let buffer = Buffer::new("x", Element::U8, vec![]);
+        let none = Init::Steps(Expr::from(0u32)).resolve(&buffer, 7, &Names::default());
         assert_eq!(none.unwrap_err().message, "`0` equal elements: expected at least 1");
     }
 

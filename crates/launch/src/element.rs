@@ -181,6 +181,11 @@ impl Element {
         u64::from_le_bytes(word)
     }
 
+    /// The bits of all little-endian elements.
+    pub fn read_all(self, bytes: &[u8]) -> Vec<u64> {
+        (0..bytes.len() / self.bytes()).map(|index| self.read(bytes, index)).collect()
+    }
+
     /// Appends the bits, little-endian.
     pub fn write(self, bits: u64, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&bits.to_le_bytes()[..self.bytes()]);

@@ -8,6 +8,7 @@ use crate::buffer::split_call;
 use crate::contents::Contents;
 use crate::element::{Element, Value};
 use crate::error::Error;
+use crate::packed::Packed;
 use crate::recipe::Number;
 use crate::resolved::{self, Expected};
 use crate::{files, hash};
@@ -21,6 +22,8 @@ pub enum Expect {
     Values(Vec<Number>),
     /// `expect.hex = "3f800000 40000000"`: the bits of all elements.
     Words(Vec<u64>),
+    /// `expect.packed = "H4sIAA…"`: the same, packed.
+    Packed(Packed),
     /// `sha256:…`, the digits.
     Hash(String),
 }
@@ -31,7 +34,7 @@ impl Expect {
         match self {
             Expect::Values(values) => Some(values.len()),
             Expect::Words(words) => Some(words.len()),
-            Expect::File(_) | Expect::Hash(_) => None,
+            Expect::File(_) | Expect::Packed(_) | Expect::Hash(_) => None,
         }
     }
 }
@@ -87,9 +90,10 @@ pub fn compare(buffer: &resolved::Buffer, found: &Contents, folder: &Path) -> Re
     let reference = match &expectation.expected {
         Expected::Hash(digits) => return compare_hash(digits, found).map_err(fail),
         Expected::Values(values) => values.clone(),
+        Expected::Bytes(bytes) => expectation.element.read_all(bytes),
         Expected::File(path) => {
             let bytes = files::elements(&folder.join(path), expectation.element, &buffer.shape)?;
-            (0..bytes.len() / expectation.element.bytes()).map(|i| expectation.element.read(&bytes, i)).collect()
+            expectation.element.read_all(&bytes)
         }
     };
     let comparison = Comparison { buffer, expectation, reference: &reference, found: &found.to_vec() };

@@ -46,6 +46,7 @@ mod memory;
 pub mod module_text;
 mod npy;
 mod operands;
+pub mod packed;
 mod policy;
 mod print;
 mod random;

@@ -58,6 +58,7 @@ fn print_buffer(text: &mut String, buffer: &Buffer) {
         Init::File(path) => line(text, "file", quote(path)),
         Init::Values(values) => line(text, "init", list(values.iter().map(number))),
         Init::Words(words) => line(text, "init.hex", words::print(words, buffer.element)),
+        Init::Packed(packed) => line(text, "init.packed", packed),
         init => line(text, "init", quote(&init.to_string())),
     }
     match &buffer.expect {
@@ -66,6 +67,7 @@ fn print_buffer(text: &mut String, buffer: &Buffer) {
         Some(Expect::Hash(digits)) => line(text, "expect", quote(&format!("sha256:{digits}"))),
         Some(Expect::Values(values)) => line(text, "expect", list(values.iter().map(number))),
         Some(Expect::Words(words)) => line(text, "expect.hex", words::print(words, buffer.reference())),
+        Some(Expect::Packed(packed)) => line(text, "expect.packed", packed),
     }
     if let Some(element) = buffer.expect_type {
         line(text, "expect_type", quote(element.name()));

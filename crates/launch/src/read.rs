@@ -10,6 +10,7 @@ use crate::element::Element;
 use crate::error::{Error, Fault};
 use crate::expectation::{Expect, Tolerance};
 use crate::expr::{Expr, nearest};
+use crate::packed::Packed;
 use crate::recipe::{Argument, ArgumentValue, Buffer, Launch, Number, Patch, Recipe};
 use crate::source::{Source, Spot};
 use crate::tensor_map::TensorMap;
@@ -96,10 +97,29 @@ fn init(table: &Table, element: Element) -> Result<Init, Fault> {
     match (table.get("init"), table.get("file")) {
         (Some(_), Some(file)) => Err(file.fault(format!("{} has both `init` and `file`: remove one", table.name))),
         (Some(init), None) if init.is_list() => Ok(Init::Values(numbers(init)?)),
-        (Some(init), None) if init.is_table() => Ok(Init::Words(words::read(init, "init", table, element)?)),
+        (Some(init), None) if init.is_table() => Ok(match bits(init, "init", table, element)? {
+            Bits::Words(words) => Init::Words(words),
+            Bits::Packed(packed) => Init::Packed(packed),
+        }),
         (Some(init), None) => Init::parse_at(init.string()?, init.content_spot()),
         (None, Some(file)) => Ok(Init::File(file.string()?.to_string())),
         (None, None) => Ok(Init::default()),
+    }
+}
+
+/// A table `{ hex = "…" }` or `{ packed = "…" }`.
+enum Bits {
+    Words(Vec<u64>),
+    Packed(Packed),
+}
+
+fn bits(item: Item, key: &str, buffer: &Table, element: Element) -> Result<Bits, Fault> {
+    let table = item.table(format!("`{key}` of {}", buffer.name))?;
+    table.allow(&["hex", "packed"])?;
+    match (table.get("hex"), table.get("packed")) {
+        (Some(_), Some(packed)) => Err(packed.fault(format!("{} has both `hex` and `packed`: remove one", table.name))),
+        (None, Some(packed)) => Ok(Bits::Packed(Packed::read(packed, &table.name)?)),
+        _ => Ok(Bits::Words(words::read(table.need("hex")?, &table.name, element)?)),
     }
 }
 
@@ -112,7 +132,10 @@ fn expect(item: Item, table: &Table, element: Element) -> Result<Expect, Fault> 
         return Ok(Expect::Values(numbers(item)?));
     }
     if item.is_table() {
-        return Ok(Expect::Words(words::read(item, "expect", table, element)?));
+        return Ok(match bits(item, "expect", table, element)? {
+            Bits::Words(words) => Expect::Words(words),
+            Bits::Packed(packed) => Expect::Packed(packed),
+        });
     }
     let text = item.string()?;
     let Some(digits) = text.strip_prefix("sha256:") else { return Ok(Expect::File(text.to_string())) };

@@ -104,12 +104,13 @@ fn resolve_buffer(buffer: &Buffer, names: &Names, left: u64, limits: &Limits) ->
     let count = shape.iter().try_fold(1u64, |product, length| product.checked_mul(*length));
     let bytes = count.and_then(|count| count.checked_mul(buffer.element.bytes() as u64));
     let bytes = bytes.filter(|bytes| *bytes <= left).ok_or_else(|| too_large(buffer, bytes, left, limits))?;
-    check_counts(buffer, bytes / buffer.element.bytes() as u64)?;
+    let count = bytes / buffer.element.bytes() as u64;
+    check_counts(buffer, count)?;
     Ok(resolved::Buffer {
         name: buffer.name.clone(),
         element: buffer.element,
-        init: buffer.init.resolve(buffer.element, names, buffer.spot)?,
-        expectation: expectation(buffer, names)?,
+        init: buffer.init.resolve(buffer, count, names)?,
+        expectation: expectation(buffer, count, names)?,
         shape,
         bytes,
     })
@@ -123,13 +124,17 @@ fn too_large(buffer: &Buffer, bytes: Option<u64>, left: u64, limits: &Limits) ->
     Fault::new(buffer.spot, message)
 }
 
-fn expectation(buffer: &Buffer, names: &Names) -> Result<Option<resolved::Expectation>, Fault> {
+fn expectation(buffer: &Buffer, count: u64, names: &Names) -> Result<Option<resolved::Expectation>, Fault> {
     let Some(expect) = &buffer.expect else { return Ok(None) };
     let element = buffer.reference();
     let expected = match expect {
         Expect::File(path) => resolved::Expected::File(path.into()),
         Expect::Hash(digits) => resolved::Expected::Hash(digits.clone()),
         Expect::Words(words) => resolved::Expected::Values(words.clone()),
+        Expect::Packed(packed) => {
+            let what = format!("`expect` of buffer `{}`", buffer.name);
+            resolved::Expected::Bytes(packed.unpack(&what, element, count)?)
+        }
         Expect::Values(values) => {
             let encode = |number: &crate::recipe::Number| {
                 element.encode(number.evaluate(names)?).map_err(|message| Fault::new(buffer.spot, message))

@@ -46,6 +46,8 @@ pub enum Init {
     Constant(u64),
     /// The bits of every element.
     Values(Vec<u64>),
+    /// The bytes of every element, little-endian.
+    Bytes(Vec<u8>),
     /// Counting.
     Ramp,
     /// Counting, each number so often.
@@ -81,6 +83,8 @@ pub enum Expected {
     File(PathBuf),
     /// The bits of every element, in the type of the reference.
     Values(Vec<u64>),
+    /// The bytes of every element of that type, little-endian.
+    Bytes(Vec<u8>),
     /// SHA-256 of the buffer's bytes, in hexadecimal.
     Hash(String),
 }

@@ -8,18 +8,21 @@ use crate::buffer::within;
 use crate::element::Element;
 use crate::error::Fault;
 use crate::source::Spot;
-use crate::toml_table::{Item, Table};
+use crate::toml_table::Item;
 
 /// The columns that [`print`] fills.
 const COLUMNS: usize = 112;
 
-/// The words of a table `{ hex = "…" }`, which is `key` of a buffer's table.
-pub(crate) fn read(item: Item, key: &str, buffer: &Table, element: Element) -> Result<Vec<u64>, Fault> {
-    let table = item.table(format!("`{key}` of {}", buffer.name))?;
-    table.allow(&["hex"])?;
-    let text = table.need("hex")?;
-    let reader = Reader { text: text.string()?, spot: text.content_spot(), what: &table.name, element };
-    reader.words().zip(1..).map(|(word, number)| reader.bits(word, number)).collect()
+/// The words of a string; `what` is named in errors.
+pub(crate) fn read(item: Item, what: &str, element: Element) -> Result<Vec<u64>, Fault> {
+    let reader = Reader { text: item.string()?, spot: item.content_spot(), what, element };
+    without_comments(reader.text).zip(1..).map(|(word, number)| reader.bits(word, number)).collect()
+}
+
+/// What stands between white space, without what follows a `#`.
+pub(crate) fn without_comments(text: &str) -> impl Iterator<Item = &str> {
+    let before_comment = |line| str::split(line, '#').next().unwrap_or_default();
+    text.lines().flat_map(move |line| before_comment(line).split_whitespace())
 }
 
 struct Reader<'a> {
@@ -29,13 +32,7 @@ struct Reader<'a> {
     element: Element,
 }
 
-impl<'a> Reader<'a> {
-    /// What stands between white space, without comments.
-    fn words(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        let without_comment = |line: &'a str| line.split('#').next().unwrap_or_default();
-        self.text.lines().flat_map(move |line| without_comment(line).split_whitespace())
-    }
-
+impl Reader<'_> {
     fn bits(&self, word: &str, number: usize) -> Result<u64, Fault> {
         let fault = |what: String| {
             let message = format!("{}: word {number} is `{word}`: {what}", self.what);

@@ -1,8 +1,11 @@
 //! The recipe reader as a user meets it: what it accepts, what it says when it refuses, and that it never panics.
 
+use launch::buffer::Init;
+use launch::expectation::Expect;
+use launch::packed::Packed;
 use launch::resolved::Placement;
 use launch::tensor_map::ResolvedMap;
-use launch::{Kernel, Limits, Memory, Recipe, cure, header};
+use launch::{Buffer, Element, Expr, Kernel, Limits, Memory, Recipe, cure, header};
 use proptest::prelude::*;
 
 /// Every key of the grammar.
@@ -98,6 +101,21 @@ expect.hex = """
   3f800000 40000000 40400000 40800000 40a00000 40c00000 40e00000 41000000 41100000 41200000"""
 "#;
 
+/// One to four, packed: what `gzip -9n | base64` prints of them as f32, and as f64.
+const PACKED: &str = r#"
+[let]
+n = 1
+[buffer.x]
+type = "f32"
+shape = ["2 * n", 2]
+init.packed = """
+H4sIAAAAAAACA2NgaLBn  # a comment
+YGBwACIgbnAAAFQUp4sQAAAA
+"""
+expect = { packed = "H4sIAAAAAAACA2NgAIEP9gwQ4AChOKC0gAMAK2LtDCAAAAA=" }
+expect_type = "f64"
+"#;
+
 const SMALL: &str = r#"
 [let]
 n = 1024
@@ -136,10 +154,15 @@ fn the_whole_grammar_reads_back() {
     assert_eq!(recipe.hash(), header::read("again.ptx", &header).unwrap().unwrap().hash());
 }
 
-/// The error of [`WORDS`] with one thing changed, as lines of a `.ptx`.
 fn word_failure(from: &str, to: &str) -> String {
-    assert!(WORDS.contains(from), "{from}");
-    let header: String = WORDS.replacen(from, to, 1).trim_start().lines().map(|line| format!("//@ {line}\n")).collect();
+    header_failure(WORDS, from, to)
+}
+
+/// The error of a recipe with one thing changed, as lines of a `.ptx`.
+fn header_failure(recipe: &str, from: &str, to: &str) -> String {
+    assert!(recipe.contains(from), "{from}");
+    let header: String =
+        recipe.replacen(from, to, 1).trim_start().lines().map(|line| format!("//@ {line}\n")).collect();
     let recipe = header::read("case.ptx", &header).map(Option::unwrap);
     recipe.and_then(|recipe| recipe.resolve(&Limits::default())).unwrap_err().to_string()
 }
@@ -164,7 +187,65 @@ fn wrong_words_are_named() {
     insta::assert_snapshot!(word_failure("41200000  #", "#"), @"case.ptx:1:13: `init` of buffer `x` lists 19 values: it has 20 elements");
     insta::assert_snapshot!(word_failure("  # Once more.", "  3f800000"), @"case.ptx:1:13: `expect` of buffer `x` lists 21 values: it has 20 elements");
     insta::assert_snapshot!(word_failure("40A00000", "40,A0000é"), @"case.ptx:6:43: `init` of [buffer.x]: word 15 is `40,A0000é`: `,` is no hexadecimal digit");
-    insta::assert_snapshot!(word_failure("init.hex", "init.words"), @"case.ptx:4:10: unknown key `words` in `init` of [buffer.x]: expected one of hex");
+    insta::assert_snapshot!(word_failure("init.hex", "init.words"), @"case.ptx:4:10: unknown key `words` in `init` of [buffer.x]: expected one of hex, packed");
+}
+
+#[test]
+fn packed_words_are_bits() {
+    let recipe = Recipe::parse("kernel.toml", PACKED).unwrap();
+    let resolved = recipe.resolve(&Limits::default()).unwrap();
+    let mut memory = Memory::new(&resolved, 0).unwrap();
+    let bytes = memory.buffers[0].contents.to_vec();
+    assert_eq!(bytes, [1f32, 2.0, 3.0, 4.0].map(f32::to_le_bytes).concat());
+    assert!(memory.buffers[0].initialised);
+    memory.check(&resolved).unwrap();
+    memory.buffers[0].contents = [1f32, 2.0, 5.0, 4.0].map(f32::to_le_bytes).concat().into();
+    insta::assert_snapshot!(memory.check(&resolved).unwrap_err(), @"buffer `x`: 1 of 4 elements differ (exact), first at [1, 0]: expected 3.0 (0x4008000000000000), found 5.0 (0x40a00000)");
+    insta::assert_snapshot!(recipe.to_toml(), @r#"
+    [let]
+    n = 1
+    [buffer.x]
+    type = "f32"
+    shape = ["2*n", 2]
+    init.packed = """
+    H4sIAAAAAAACA2NgaLBnYGBwACIgbnAAAFQUp4sQAAAA
+    """
+    expect.packed = """
+    H4sIAAAAAAACA2NgAIEP9gwQ4AChOKC0gAMAK2LtDCAAAAA=
+    """
+    expect_type = "f64"
+"#);
+}
+
+#[test]
+fn wrong_packed_words_are_named() {
+    let packed_failure = |from, to| header_failure(PACKED, from, to);
+    insta::assert_snapshot!(packed_failure("n = 1", "n = 2"), @"case.ptx:7:1: `init` of buffer `x` unpacks to 16 bytes: expected 32, 8 elements of f32; pack exactly those or change `shape`");
+    insta::assert_snapshot!(packed_failure("[\"2 * n\", 2]", "[3]"), @"case.ptx:7:1: `init` of buffer `x` unpacks to more than 12 bytes: expected 12, 3 elements of f32; pack exactly those or change `shape`");
+    insta::assert_snapshot!(packed_failure("f64", "f32"), @"case.ptx:10:26: `expect` of buffer `x` unpacks to more than 16 bytes: expected 16, 4 elements of f32; pack exactly those or change `shape`");
+    insta::assert_snapshot!(packed_failure("YGBw", "YG!w"), @"case.ptx:8:7: `init` of [buffer.x]: `!` is no digit of base64");
+    insta::assert_snapshot!(packed_failure("YGBw", "YGB"), @"case.ptx:7:1: `init` of [buffer.x] is no base64 (Invalid padding): expected what `gzip -9n < x.bin | base64` prints");
+    insta::assert_snapshot!(packed_failure("YGBw", "YGBx"), @"case.ptx:7:1: `init` of buffer `x` does not unpack (corrupt gzip stream does not have a matching checksum): expected what `gzip -9n < x.bin | base64` prints");
+    insta::assert_snapshot!(packed_failure("H4sI", "AAAA"), @"case.ptx:7:1: `init` of buffer `x` does not unpack (invalid gzip header): expected what `gzip -9n < x.bin | base64` prints");
+    insta::assert_snapshot!(packed_failure("p4sQAAAA", "p4sQAAAAAAAA"), @"case.ptx:7:1: `init` of buffer `x` does not unpack (unexpected end of file): expected what `gzip -9n < x.bin | base64` prints");
+    insta::assert_snapshot!(packed_failure("p4sQAAAA", "p4sQ"), @"case.ptx:7:1: `init` of buffer `x` does not unpack (unexpected end of file): expected what `gzip -9n < x.bin | base64` prints");
+    insta::assert_snapshot!(packed_failure("init.packed", "init.hex = \"\"\ninit.packed"), @"case.ptx:7:19: `init` of [buffer.x] has both `hex` and `packed`: remove one");
+    insta::assert_snapshot!(packed_failure("{ packed", "{ pcked"), @"case.ptx:10:16: unknown key `pcked` in `expect` of [buffer.x]: did you mean `packed`?");
+    insta::assert_snapshot!(packed_failure("= { packed = \"H4sIAAAAAAACA2NgAIEP9gwQ4AChOKC0gAMAK2LtDCAAAAA=\" }", "= {}"), @"case.ptx:10:14: `expect` of [buffer.x] has no `hex`: add one");
+}
+
+/// Of one bomb, the second half is cut off: whoever inflates all of it meets the cut and not the bound.
+#[test]
+fn packed_words_are_not_inflated_beyond_the_buffer() {
+    let mut buffer = Buffer::new("x", Element::U32, vec![Expr::from(4u32)]);
+    buffer.init = Init::Packed(Packed::new(&vec![0; 64 << 20]));
+    let bomb = Recipe { buffers: vec![buffer], ..Recipe::default() }.to_toml();
+    let lines: Vec<&str> = bomb.lines().collect();
+    let cut = [&lines[..lines.len() / 2], &lines[lines.len() - 1..]].concat().join("\n");
+    for text in [bomb, cut] {
+        let error = Recipe::parse("bomb.toml", &text).unwrap().resolve(&Limits::default()).unwrap_err();
+        insta::allow_duplicates! { insta::assert_snapshot!(error, @"bomb.toml:5:1: `init` of buffer `x` unpacks to more than 16 bytes: expected 16, 4 elements of u32; pack exactly those or change `shape`") }
+    }
 }
 
 #[test]
@@ -404,7 +485,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn mutated_recipes_never_panic(edits in edits(), text in prop::sample::select(&[FULL, SMALL, WORDS])) {
+    fn mutated_recipes_never_panic(edits in edits(), text in prop::sample::select(&[FULL, SMALL, WORDS, PACKED])) {
         let text = mutate(text, &edits);
         if let Ok(recipe) = Recipe::parse("kernel.toml", &text) {
             let printed = recipe.to_toml();
@@ -418,7 +499,41 @@ proptest! {
     }
 
     #[test]
-    fn mutated_headers_never_panic(edits in edits(), recipe in prop::sample::select(&[SMALL, WORDS])) {
+    fn packed_says_what_hex_says(
+        element in prop::sample::select(Element::all().collect::<Vec<_>>()),
+        bytes in prop::collection::vec(any::<u8>(), 1..300),
+        other in any::<prop::sample::Index>(),
+    ) {
+        let count = bytes.len() / element.bytes();
+        prop_assume!(count > 0);
+        let bytes = &bytes[..count * element.bytes()];
+        let recipe = |init: Init, expect: Expect| {
+            let shape = vec![Expr::from(count as u32)];
+            let buffer = Buffer { init, expect: Some(expect), ..Buffer::new("x", element, shape) };
+            Recipe { buffers: vec![buffer], ..Recipe::default() }
+        };
+        let words: Vec<u64> = (0..count).map(|index| element.read(bytes, index)).collect();
+        let hex = recipe(Init::Words(words.clone()), Expect::Words(words));
+        let packed = recipe(Init::Packed(Packed::new(bytes)), Expect::Packed(Packed::new(bytes)));
+        prop_assert_eq!(&Recipe::parse("again", &packed.to_toml()).unwrap(), &packed);
+        let [hex, packed] = [hex, packed].map(|recipe| recipe.resolve(&LIMITS).unwrap());
+        let [mut from_hex, mut from_packed] = [&hex, &packed].map(|resolved| Memory::new(resolved, 0).unwrap());
+        prop_assert_eq!(&from_hex, &from_packed);
+        let verdicts = |a: &Memory, b: &Memory| [a.check(&hex), b.check(&packed)].map(|verdict| format!("{verdict:?}"));
+        let [of_hex, of_packed] = verdicts(&from_hex, &from_packed);
+        prop_assert_eq!(of_hex, of_packed);
+        let mut changed = bytes.to_vec();
+        changed[other.index(bytes.len())] ^= 1;
+        for memory in [&mut from_hex, &mut from_packed] {
+            memory.buffers[0].contents = changed.clone().into();
+        }
+        let [of_hex, of_packed] = verdicts(&from_hex, &from_packed);
+        prop_assert!(of_hex.contains("differ"), "{}", of_hex);
+        prop_assert_eq!(of_hex, of_packed);
+    }
+
+    #[test]
+    fn mutated_headers_never_panic(edits in edits(), recipe in prop::sample::select(&[SMALL, WORDS, PACKED])) {
         let header = Recipe::parse("kernel.toml", recipe).unwrap().to_header();
         let ptx = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 x, .param .u32 n) { ret; }\n";
         let cures = "//@ fix launch.0.block = [64, 1, 1]\n//@ fix: ret;\n";
