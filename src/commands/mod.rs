@@ -4,6 +4,7 @@ mod bench;
 mod doctor;
 mod explain;
 mod filetests;
+mod gate;
 mod input;
 mod mutate;
 mod origin;

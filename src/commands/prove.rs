@@ -1,12 +1,13 @@
 //! `prove`: from a kernel to a pack of evidence.
 
 use super::Exit;
+use super::gate::{Judged, JudgedBy};
 use super::input::{BuiltIn, math, quoted, splits};
 use super::output::{Format, findings_json, print_findings, print_json};
 use attention::Problem;
 use attention::configs::Math;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::{Case, Gate, GateResult, Outcome, Pack, Progress, Request, Stage};
+use lab::{Case, Outcome, Pack, Progress, Request, Stage, VerifyOptions};
 use launch::Finding;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex};
 /// Turns a kernel into a pack of evidence: what was shown, with which figures, and what was not run
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash prove                                the built-in kernels, on the emulator\n  veriflash prove --kernel my/kernel.ptx         a kernel of yours, with an [attention] table in its recipe\n  veriflash prove --problem 'B1 H2 S128 D128' --config 8\n  veriflash prove --gate merge                   exits 0 only if the gate holds, 4 if a stage was not run\n\nThe pack is a folder; `veriflash verify` checks it again."
+    after_help = "Examples:\n  veriflash prove                                the built-in kernels, on the emulator\n  veriflash prove --kernel my/kernel.ptx         a kernel of yours, with an [attention] table in its recipe\n  veriflash prove --problem 'B1 H2 S128 D128' --config 8\n  veriflash prove --gate merge                   exits 0 only if the gate holds, 4 if a stage was not run\n  veriflash prove --gate publication --second DIR    and the pack of another day or machine agrees\n\nThe pack is a folder; `veriflash verify` checks it again."
 )]
 pub struct Arguments {
     /// A kernel that computes attention: a `.ptx` with its recipe, or a `.toml`; may be given several times
@@ -43,39 +44,32 @@ pub struct Arguments {
     #[arg(long, default_value = "evidence")]
     out: PathBuf,
 
-    /// Judge the pack by this gate
-    #[arg(long, value_parser = gate)]
-    gate: Option<Gate>,
+    #[command(flatten)]
+    judged_by: JudgedBy,
 
     /// How the result is written
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
-fn gate(name: &str) -> Result<Gate, String> {
-    let known = || Gate::ALL.map(Gate::name).join(", ");
-    Gate::by_name(name).ok_or_else(|| format!("expected one of {}", known()))
-}
-
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let gates = arguments.judged_by.gates()?;
     let request = request(arguments)?;
     let watch = Watch::new()?;
     let pack = lab::prove(&request, &watch)?;
-    let exit = match arguments.gate.map(|gate| pack.gate(gate)) {
-        Some(GateResult::Held) => Exit::Clean,
-        Some(GateResult::Failed(_)) => Exit::Findings,
-        Some(GateResult::Undecided(_)) => Exit::Undecided,
-        None => Exit::of_findings(pack.tally().failed > 0),
-    };
-    let gates = arguments.gate.map_or(Gate::ALL.to_vec(), |gate| vec![gate]);
+    let options = VerifyOptions { progress: &watch, ..VerifyOptions::default() };
+    // What was just run need not run again.
+    let fresh = VerifyOptions { rerun: false, ..VerifyOptions::default() };
+    let judged = gates.judge(&pack.outcomes, &options, || lab::verify(&pack.folder, &fresh))?;
+    let exit = judged.exit().unwrap_or(Exit::of_findings(pack.tally().failed > 0));
     match arguments.format {
-        Format::Json => print_json("prove", exit.verdict(), exit, pack_json(&pack, &gates)),
-        Format::Text => print_pack(&request.cases, &pack, &gates),
+        Format::Json => print_json("prove", exit.verdict(), exit, pack_json(&pack, &judged)),
+        Format::Text => print_pack(&request.cases, &pack, &judged),
     }
     Ok(exit)
 }
 
-fn print_pack(cases: &[Case], pack: &Pack, gates: &[Gate]) {
+fn print_pack(cases: &[Case], pack: &Pack, judged: &Judged) {
     let folder = quoted(&pack.folder.display().to_string());
     for case in cases {
         let of_case = |finding: &&Finding| finding.first.file == case.kernel.file();
@@ -86,16 +80,15 @@ fn print_pack(cases: &[Case], pack: &Pack, gates: &[Gate]) {
     }
     println!("{}", pack.table());
     println!("pack: {} (check it with `veriflash verify {folder}`)", pack.folder.display());
-    gates.iter().for_each(|gate| println!("gate {}: {}", gate.name(), pack.gate(*gate)));
+    judged.lines().for_each(|line| println!("{line}"));
     println!("{}", pack.tally());
 }
 
-fn pack_json(pack: &Pack, gates: &[Gate]) -> Value {
-    let gate = |gate: &Gate| json!({ "gate": gate.name(), "result": pack.gate(*gate).to_string() });
+fn pack_json(pack: &Pack, judged: &Judged) -> Value {
     json!({
         "findings": findings_json(&pack.findings),
         "stages": stages_json(&pack.outcomes),
-        "gates": gates.iter().map(gate).collect::<Vec<_>>(),
+        "gates": judged.json(),
         "pack": pack.folder.display().to_string(),
     })
 }

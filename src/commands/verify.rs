@@ -1,6 +1,7 @@
 //! `verify`: does a pack hold what it claims?
 
 use super::Exit;
+use super::gate::{Judged, JudgedBy};
 use super::output::{Format, print_json};
 use super::prove::{Watch, stages_json};
 use lab::{Check, CheckResult, Verification, VerifyOptions};
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 /// Checks a pack: hashes, verdicts derived again from its logs, and the emulator stages run again
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash verify evidence\n  veriflash verify evidence --no-rerun      hashes and verdicts only"
+    after_help = "Examples:\n  veriflash verify evidence\n  veriflash verify evidence --no-rerun      hashes and verdicts only\n  veriflash verify evidence --gate merge    exits 0 only if the pack is accepted and the gate holds"
 )]
 pub struct Arguments {
     /// The folder of the pack
@@ -20,27 +21,36 @@ pub struct Arguments {
     #[arg(long)]
     no_rerun: bool,
 
+    #[command(flatten)]
+    judged_by: JudgedBy,
+
     /// How the result is written
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let gates = arguments.judged_by.gates()?;
     let watch = Watch::new()?;
     let options = VerifyOptions { rerun: !arguments.no_rerun, progress: &watch, ..VerifyOptions::default() };
     let verification = lab::verify(&arguments.pack, &options)?;
-    let exit = Exit::of_findings(!verification.accepted());
+    let judged = gates.judge(&verification.outcomes, &options, || Ok(verification.clone()))?;
+    // What a pack says counts only if it is accepted.
+    let exit = if verification.accepted() { judged.exit().unwrap_or(Exit::Clean) } else { Exit::Findings };
     match arguments.format {
-        Format::Json => print_json("verify", exit.verdict(), exit, verification_json(&verification)),
+        Format::Json => print_json("verify", exit.verdict(), exit, verification_json(&verification, &judged)),
         Format::Text => {
             print!("{}", verification.table());
+            if verification.accepted() {
+                judged.lines().for_each(|line| println!("{line}"));
+            }
             println!("{}", sentence(&verification));
         }
     }
     Ok(exit)
 }
 
-fn verification_json(verification: &Verification) -> Value {
+fn verification_json(verification: &Verification, judged: &Judged) -> Value {
     let check = |check: &Check| {
         let (result, why) = match &check.result {
             CheckResult::Holds => ("holds", None),
@@ -52,6 +62,7 @@ fn verification_json(verification: &Verification) -> Value {
     json!({
         "checks": verification.checks.iter().map(check).collect::<Vec<_>>(),
         "stages": stages_json(&verification.outcomes),
+        "gates": if verification.accepted() { judged.json() } else { json!([]) },
     })
 }
 

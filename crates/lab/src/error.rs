@@ -10,6 +10,9 @@ pub enum Error {
     Problem(#[from] attention::Error),
     #[error("{kernel}: {message}")]
     Contract { kernel: String, message: String },
+    /// The file with gates does not read.
+    #[error(transparent)]
+    Settings(launch::Error),
     #[error("{}: {message}", path.display())]
     Folder { path: PathBuf, message: String },
     #[error("interrupted: nothing was written")]

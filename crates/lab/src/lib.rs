@@ -42,7 +42,7 @@ pub use assembly::{MachineCode, machine_code};
 pub use case::Case;
 pub use error::Error;
 pub use figures::Figure;
-pub use gate::{Gate, GateResult};
+pub use gate::{Gate, GateResult, Made, SETTINGS, SecondRun, Unmet, gates_of};
 pub use outcome::{Outcome, State, Tally};
 pub use pack::Pack;
 pub use progress::{Progress, Silent};

@@ -29,6 +29,15 @@ impl Machine {
             nvdisasm: tools.nvdisasm.as_ref().map(|tool| tool.version.clone()),
         }
     }
+
+    /// The same machine, as far as is known: a pack does not name its GPU.
+    pub fn is(&self, other: &Machine) -> bool {
+        let known = |machine: &Machine| {
+            let Machine { system, architecture, processor, .. } = machine.clone();
+            (system, architecture, processor)
+        };
+        known(self) == known(other)
+    }
 }
 
 fn processor() -> Option<String> {

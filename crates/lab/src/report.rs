@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::case::Case;
-use crate::gate::Gate;
+use crate::gate::{Gate, SecondRun};
 use crate::outcome::{Outcome, State, Tally};
 use crate::stages::parity::{Compared, Controlled, Noticed};
 use crate::stages::{Evidence, Record};
@@ -31,8 +31,8 @@ pub(crate) fn markdown(facts: &Facts) -> String {
     let mut text = String::from("# Evidence\n\n");
     let (command, tally) = (cell(facts.command).replace('`', "'"), Tally::of(facts.outcomes));
     let _ = writeln!(text, "Made by veriflash {} with `{command}`: **{tally}**.\n", facts.version);
-    for gate in Gate::ALL {
-        let _ = writeln!(text, "Gate `{}`: {}.\n", gate.name(), gate.judge(facts.outcomes));
+    for gate in Gate::built_in() {
+        let _ = writeln!(text, "Gate `{}`: {}.\n", gate.name(), gate.judge(facts.outcomes, &SecondRun::NotGiven));
     }
     stages(&mut text, facts.outcomes);
     kernels(&mut text, facts.cases);

@@ -3,7 +3,7 @@
 
 mod support;
 
-use lab::{Gate, GateResult, Pack, Request, Silent, Stage, State, Toolbox, prove};
+use lab::{Gate, Pack, Request, Silent, Stage, State, Toolbox, prove};
 use support::{CODE, SAID, case, kernel_text, request, tools};
 
 fn pack_of(text: &str) -> Pack {
@@ -54,15 +54,14 @@ fn a_bare_machine_proves_three_stages_and_says_how_to_get_more() {
         assert!(outcome.sentence().contains("pip install nvidia-cuda-nvcc"), "{}", outcome.sentence());
     }
     assert!(pack.outcomes[0].figures().contains("ptxas was not found"));
-    let lacking = vec![Stage::Stress, Stage::Resources, Stage::Code];
-    assert_eq!(pack.gate(Gate::Merge), GateResult::Undecided(lacking));
+    assert_eq!(pack.gate(&Gate::merge()).to_string(), "undecided: lacks stress, resources, code");
 }
 
 #[test]
 fn with_tools_five_stages_pass() {
     let pack = pack_with(SAID, CODE);
     assert_eq!(pack.tally().to_string(), "5 passed, 0 failed, 3 not run", "{}", pack.table());
-    assert_eq!(pack.gate(Gate::Merge), GateResult::Undecided(vec![Stage::Stress]));
+    assert_eq!(pack.gate(&Gate::merge()).to_string(), "undecided: lacks stress");
 }
 
 #[test]
@@ -84,7 +83,7 @@ fn a_wrong_scale_fails_parity() {
     let pack = pack_of(&edited(&kernel_text(), load, &wrong));
     assert!(why(&pack, "parity").contains("is wrong"), "{}", pack.table());
     assert!(why(&pack, "sanitize").contains("result is wrong"), "{}", pack.table());
-    assert_eq!(pack.gate(Gate::Merge), GateResult::Failed(vec![Stage::Parity, Stage::Sanitize]));
+    assert_eq!(pack.gate(&Gate::merge()).to_string(), "failed: parity, sanitize");
 }
 
 #[test]

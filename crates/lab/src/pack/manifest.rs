@@ -9,6 +9,7 @@ use super::{Files, MANIFEST, SUMS, kernel_path};
 use crate::SCHEMA;
 use crate::case::Case;
 use crate::figures::Subject;
+use crate::gate::Made;
 use crate::machine::Machine;
 use crate::outcome::{Outcome, State};
 use crate::request::Settings;
@@ -54,9 +55,9 @@ pub struct Predicate {
     pub stages: Vec<StageLine>,
     /// SHA-256 of every file but this one and `SHA256SUMS`.
     files: BTreeMap<String, String>,
-    machine: Machine,
+    pub machine: Machine,
     /// Seconds since 1970.
-    time: u64,
+    pub time: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +117,12 @@ impl Manifest {
                 time: claim.time,
             },
         }
+    }
+
+    pub fn made(&self) -> Made {
+        let Predicate { kernels, machine, time, .. } = &self.predicate;
+        let kernels = kernels.iter().map(|kernel| kernel.subject.clone()).collect();
+        Made { kernels, machine: machine.clone(), time: *time }
     }
 
     pub fn text(&self) -> String {

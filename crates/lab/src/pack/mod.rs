@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use launch::{Finding, Recipe};
 
 use crate::case::Case;
-use crate::gate::{Gate, GateResult};
+use crate::gate::{Gate, GateResult, SecondRun};
 use crate::outcome::{Outcome, Tally};
 use crate::report;
 
@@ -51,8 +51,9 @@ impl Pack {
         Tally::of(&self.outcomes)
     }
 
-    pub fn gate(&self, gate: Gate) -> GateResult {
-        gate.judge(&self.outcomes)
+    /// What a gate says of this pack alone.
+    pub fn gate(&self, gate: &Gate) -> GateResult {
+        gate.judge(&self.outcomes, &SecondRun::NotGiven)
     }
 }
 

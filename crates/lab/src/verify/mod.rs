@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use crate::assembly;
 use crate::case::Case;
 use crate::figures::Subject;
+use crate::gate::Made;
 use crate::outcome::{Outcome, Tally};
 use crate::pack::manifest::{Manifest, StageLine};
 use crate::pack::{Files, MANIFEST, REPORT, SUMS, kernel_path, recipe_text, sums, write};
@@ -53,6 +54,8 @@ pub struct Verification {
     pub checks: Vec<Check>,
     /// As derived from the logs; empty if they cannot be read.
     pub outcomes: Vec<Outcome>,
+    /// What its manifest says; nothing if it cannot be read.
+    pub made: Option<Made>,
 }
 
 impl Verification {
@@ -94,16 +97,16 @@ pub fn verify(folder: &Path, options: &VerifyOptions) -> Result<Verification, Er
     if !files.contains_key(MANIFEST) && !files.contains_key(SUMS) {
         return Err(Error::folder(folder, format!("is no pack: it has neither {MANIFEST} nor {SUMS}")));
     }
-    let mut verifier = Verifier { files: &files, options, checks: Vec::new(), outcomes: Vec::new() };
+    let mut verifier = Verifier { files: &files, options, checks: Vec::new(), outcomes: Vec::new(), made: None };
     let stopped = verifier.run()?;
-    let Verifier { mut checks, outcomes, .. } = verifier;
+    let Verifier { mut checks, outcomes, made, .. } = verifier;
     if let Err(why) = stopped {
         checks.push(Check { what: CHECKS[checks.len()], result: CheckResult::Broken { why } });
     }
     for what in &CHECKS[checks.len()..] {
         checks.push(Check { what, result: CheckResult::NotChecked { why: "the pack is broken".into() } });
     }
-    Ok(Verification { checks, outcomes })
+    Ok(Verification { checks, outcomes, made })
 }
 
 struct Verifier<'a> {
@@ -111,6 +114,7 @@ struct Verifier<'a> {
     options: &'a VerifyOptions<'a>,
     checks: Vec<Check>,
     outcomes: Vec<Outcome>,
+    made: Option<Made>,
 }
 
 /// Why a check is broken.
@@ -143,6 +147,7 @@ impl Verifier<'_> {
         self.push(CheckResult::Holds);
         let manifest = Manifest::read(self.files)?;
         self.push(CheckResult::Holds);
+        self.made = Some(manifest.made());
         let cases = self.cases(&manifest)?;
         self.push(CheckResult::Holds);
         let evidence = self.logs(&manifest, &cases)?;

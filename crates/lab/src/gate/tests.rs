@@ -1,0 +1,168 @@
+use std::fs;
+
+use super::*;
+use crate::machine::Machine;
+use crate::verify::{Check, CheckResult, Verification};
+
+/// All stages passed, but for one.
+fn but(stage: Stage, state: State) -> Vec<Outcome> {
+    let one = |each: Stage| Outcome::ended(each, if each == stage { state.clone() } else { State::Pass });
+    Stage::ALL.map(one).into()
+}
+
+fn all() -> Vec<Outcome> {
+    but(Stage::Bench, State::Pass)
+}
+
+fn why() -> String {
+    "why".into()
+}
+
+fn undecided() -> [State; 3] {
+    [State::NotRun { why: why() }, State::Ambiguous { why: why() }, State::Stale { why: why() }]
+}
+
+fn says(gate: &Gate, outcomes: &[Outcome]) -> String {
+    gate.judge(outcomes, &SecondRun::NotGiven).to_string()
+}
+
+#[test]
+fn merge_needs_six_stages_and_no_others() {
+    assert_eq!(says(&Gate::merge(), &all()), "held");
+    for stage in Stage::ALL {
+        let counts = ![Stage::Bench, Stage::Profile].contains(&stage);
+        let expect = |word: &str| if counts { format!("{word}{stage}") } else { "held".into() };
+        assert_eq!(says(&Gate::merge(), &but(stage, State::Fail { why: why() })), expect("failed: "));
+        for state in undecided() {
+            assert_eq!(says(&Gate::merge(), &but(stage, state)), expect("undecided: lacks "));
+        }
+    }
+    assert!(says(&Gate::merge(), &[]).starts_with("undecided: lacks assemble, "), "silence is no pass");
+}
+
+#[test]
+fn a_failure_outweighs_what_lacks() {
+    let mut outcomes = but(Stage::Stress, State::NotRun { why: why() });
+    outcomes[Stage::Code as usize] = Outcome::ended(Stage::Code, State::Fail { why: why() });
+    assert_eq!(says(&Gate::merge(), &outcomes), "failed: code");
+}
+
+fn machine(processor: &str) -> Machine {
+    Machine {
+        system: "linux".into(),
+        architecture: "x86_64".into(),
+        processor: processor.into(),
+        threads: 2,
+        ptxas: None,
+        nvdisasm: None,
+    }
+}
+
+fn verified(processor: &str, time: u64, outcomes: Vec<Outcome>) -> Verification {
+    let checks = vec![Check { what: "files", result: CheckResult::Holds }];
+    Verification { checks, outcomes, made: Some(Made { kernels: Vec::new(), machine: machine(processor), time }) }
+}
+
+fn publication(second: &Verification) -> GateResult {
+    let first = verified("one", 1_000, all());
+    Gate::publication().judge(&first.outcomes, &SecondRun::of(&first, second))
+}
+
+#[test]
+fn publication_needs_a_second_run_from_another_day_or_machine() {
+    let lonely = says(&Gate::publication(), &all());
+    assert_eq!(
+        lonely,
+        "undecided: lacks a second run that agrees (on another day or machine: `--second PACK` names it)"
+    );
+    assert_eq!(publication(&verified("other", 1_000, all())), GateResult::Held);
+    assert_eq!(publication(&verified("one", 1_000 + 86_400, all())), GateResult::Held);
+    let same = publication(&verified("one", 2_000, all())).to_string();
+    assert_eq!(same, "undecided: lacks a second run that agrees (its pack is of the same day (UTC) and machine)");
+}
+
+#[test]
+fn a_second_run_must_be_of_the_same_kernels_accepted_and_agree() {
+    let mut other = verified("other", 1_000, all());
+    let subject =
+        |name: &str| crate::figures::Subject { kernel: name.into(), module: "module".into(), recipe: "recipe".into() };
+    other.made.as_mut().unwrap().kernels.push(subject("another"));
+    assert!(publication(&other).to_string().contains("undecided: lacks a second run that agrees (its pack is about"));
+
+    let mut broken = verified("other", 1_000, all());
+    broken.checks[0].result = CheckResult::Broken { why: "a byte changed".into() };
+    let result = publication(&broken).to_string();
+    assert_eq!(result, "failed: a second run that agrees (its pack is rejected: a byte changed)");
+
+    let slower = verified("other", 1_000, but(Stage::Bench, State::Fail { why: why() }));
+    assert_eq!(publication(&slower).to_string(), "failed: a second run that agrees (it failed bench)");
+    for state in undecided() {
+        let result = publication(&verified("other", 1_000, but(Stage::Profile, state))).to_string();
+        assert_eq!(result, "undecided: lacks a second run that agrees (it lacks profile)");
+    }
+}
+
+/// The gates of a file, or what is wrong with it, without the folder.
+fn settings(text: &str) -> Result<Vec<Gate>, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(SETTINGS);
+    fs::write(&path, text).unwrap();
+    let folder = format!("{}/", folder.path().display());
+    gates_of(&path).map_err(|error| error.to_string().replace(&folder, ""))
+}
+
+#[test]
+fn a_gate_of_ones_own_may_allow_what_was_not_run_and_nothing_else() {
+    let gates = settings("[gate.nightly]\nrequire = ['parity']\nallow_not_run = ['profile']\n").unwrap();
+    let [nightly] = gates.as_slice() else { panic!("{gates:?}") };
+    assert_eq!((nightly.name(), nightly.wants_second_run()), ("nightly", false));
+    let [not_run, ambiguous, stale] = undecided();
+    assert_eq!(says(nightly, &but(Stage::Profile, not_run.clone())), "held");
+    assert_eq!(says(nightly, &but(Stage::Profile, ambiguous)), "undecided: lacks profile");
+    assert_eq!(says(nightly, &but(Stage::Profile, stale)), "undecided: lacks profile");
+    assert_eq!(says(nightly, &but(Stage::Profile, State::Fail { why: why() })), "failed: profile");
+    assert_eq!(says(nightly, &but(Stage::Parity, not_run)), "undecided: lacks parity");
+    assert_eq!(says(nightly, &but(Stage::Code, State::Fail { why: why() })), "held");
+    assert!(settings("[gate.a]\nrequire = ['code']\nsecond_run = true").unwrap()[0].wants_second_run());
+    assert_eq!(settings(""), Ok(Vec::new()));
+}
+
+#[test]
+fn what_is_wrong_with_settings_is_said_with_its_place() {
+    let stages = "`assemble`, `parity`, `sanitize`, `stress`, `resources`, `code`, `bench`, `profile`";
+    let cases = [
+        ("[gates.a]\n", "veriflash.toml:1:2: unknown field `gates`, expected `gate`".into()),
+        (
+            "[gate.a]\nrequire = ['code']\nrequires = []\n",
+            "veriflash.toml:3:1: unknown field `requires`, expected one of `require`, `allow_not_run`, `second_run`"
+                .into(),
+        ),
+        (
+            "[gate.a]\nrequire = ['code', 'spped']\n",
+            format!("veriflash.toml:2:20: unknown variant `spped`, expected one of {stages}"),
+        ),
+        ("[gate.a]\nsecond_run = true\n", "veriflash.toml:1:1: missing field `require`".into()),
+        (
+            "[gate.a]\nrequire = []\n",
+            "veriflash.toml:2:11: the gate `a` requires nothing, and would always hold: expected stages".into(),
+        ),
+        (
+            "[gate.a]\nrequire = ['code']\nallow_not_run = ['code']\n",
+            "veriflash.toml:3:18: the gate `a` names the stage `code` twice: expected once".into(),
+        ),
+        (
+            "\n[gate.merge]\nrequire = ['code']\n",
+            "veriflash.toml:2:7: the gate `merge` is built in: expected another name".into(),
+        ),
+        (
+            "[gate.\"a b\"]\nrequire = ['code']\n",
+            "veriflash.toml:1:7: gate name \"a b\": expected letters, digits, `-` and `_`".into(),
+        ),
+    ];
+    for (text, expected) in cases {
+        let said: String = settings(text).unwrap_err();
+        assert_eq!(said, expected, "{text}");
+    }
+    let missing = gates_of(std::path::Path::new("nowhere.toml")).unwrap_err().to_string();
+    assert!(missing.starts_with("nowhere.toml: "), "{missing}");
+}
