@@ -87,10 +87,13 @@ impl Gates {
 }
 
 impl Judged {
+    pub fn asked_for(&self) -> Option<&(String, GateResult)> {
+        self.results.first().filter(|_| self.asked_for)
+    }
+
     /// The exit code of the gate that was asked for.
     pub fn exit(&self) -> Option<Exit> {
-        let (_, result) = self.results.first().filter(|_| self.asked_for)?;
-        Some(match result {
+        Some(match self.asked_for()?.1 {
             GateResult::Held => Exit::Clean,
             GateResult::Failed(_) => Exit::Findings,
             GateResult::Undecided(_) => Exit::Undecided,

@@ -5,6 +5,7 @@ mod doctor;
 mod explain;
 mod filetests;
 mod gate;
+mod github;
 mod input;
 mod mutate;
 mod origin;

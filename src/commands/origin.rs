@@ -6,8 +6,16 @@
 //! this one's after an edit, would show a line that has nothing to do with the finding. Otherwise the place alone is shown.
 
 use launch::Kernel;
+use launch::finding::Event;
 use ptx::{Module, Statement};
 use std::path::{Path, PathBuf};
+
+/// The line that `.loc` names: file, line and column, where column 0 is "unknown".
+pub fn place(event: &Event) -> Option<(&str, u32, u32)> {
+    let mut parts = event.source.as_deref()?.rsplitn(3, ':');
+    let (column, line, path) = (parts.next()?, parts.next()?, parts.next()?);
+    Some((path, line.parse().ok()?, column.parse().ok()?))
+}
 
 /// The text of the file that `.file` calls `name`.
 pub fn text(kernel: &Kernel, name: &str) -> Option<String> {

@@ -22,6 +22,16 @@ pub enum Format {
     Json,
 }
 
+/// How commands write that judge a pack.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PackFormat {
+    #[default]
+    Text,
+    Json,
+    /// Annotations of a pull request on GitHub, and a summary of the job
+    Github,
+}
+
 /// Prints a JSON document; `own` is an object.
 pub fn print_json(command: &str, verdict: &str, exit: Exit, own: Value) {
     let mut document = Map::new();
@@ -69,6 +79,13 @@ fn print_rest(findings: &[Finding]) {
             finding.message
         );
     }
+}
+
+/// What happened, what is missing and what to do, as text without a place.
+pub fn message(finding: &Finding) -> String {
+    let missing = finding.missing.iter().map(|missing| format!("\nMissing: {missing}."));
+    let help = finding.help.iter().map(|help| format!("\nHelp: {help}."));
+    std::iter::once(finding.message.clone()).chain(missing).chain(help).collect()
 }
 
 /// The field `findings` of every checking command.

@@ -2,8 +2,9 @@
 
 use super::Exit;
 use super::gate::{Judged, JudgedBy};
+use super::github::Job;
 use super::input::{BuiltIn, math, quoted, splits};
-use super::output::{Format, findings_json, print_findings, print_json};
+use super::output::{PackFormat, findings_json, print_findings, print_json};
 use attention::Problem;
 use attention::configs::Math;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -49,7 +50,7 @@ pub struct Arguments {
 
     /// How the result is written
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: PackFormat,
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -63,8 +64,12 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let judged = gates.judge(&pack.outcomes, &options, || lab::verify(&pack.folder, &fresh))?;
     let exit = judged.exit().unwrap_or(Exit::of_findings(pack.tally().failed > 0));
     match arguments.format {
-        Format::Json => print_json("prove", exit.verdict(), exit, pack_json(&pack, &judged)),
-        Format::Text => print_pack(&request.cases, &pack, &judged),
+        PackFormat::Json => print_json("prove", exit.verdict(), exit, pack_json(&pack, &judged)),
+        PackFormat::Text => print_pack(&request.cases, &pack, &judged),
+        PackFormat::Github => {
+            let job = Job::new("prove").findings(&pack.findings).stages(&pack.outcomes).gates(&judged);
+            job.finish(&pack.tally().to_string());
+        }
     }
     Ok(exit)
 }

@@ -1,5 +1,6 @@
 //! `sanitize`: a kernel on the emulator, with all checks, under several schedules.
 
+use super::github::Job;
 use super::input::Input;
 use super::output::{findings_json, print_findings, print_json, verdict};
 use super::sarif;
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 /// Runs a kernel on the emulator under several schedules and reports races, missing waits and their like
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash sanitize kernel.ptx\n  veriflash sanitize kernel.ptx --seed 17          repeats one schedule\n  veriflash sanitize kernel.ptx --seeds 50 --policy spurious --policy one-last\n  veriflash sanitize kernel.ptx --algebra          results without rounding: schedules must agree to the bit\n  veriflash sanitize add.ptx --grid 8 --block 128 --arg 'x=f32[1024]:normal(1)' --arg 'n=u32:1024'\n  veriflash sanitize kernel.ptx --format sarif --deny-warnings\n  veriflash sanitize kernel.ptx --trace trace.json   a timeline for https://ui.perfetto.dev"
+    after_help = "Examples:\n  veriflash sanitize kernel.ptx\n  veriflash sanitize kernel.ptx --seed 17          repeats one schedule\n  veriflash sanitize kernel.ptx --seeds 50 --policy spurious --policy one-last\n  veriflash sanitize kernel.ptx --algebra          results without rounding: schedules must agree to the bit\n  veriflash sanitize add.ptx --grid 8 --block 128 --arg 'x=f32[1024]:normal(1)' --arg 'n=u32:1024'\n  veriflash sanitize kernel.ptx --format sarif --deny-warnings\n  veriflash sanitize kernel.ptx --format github      annotations of a pull request\n  veriflash sanitize kernel.ptx --trace trace.json   a timeline for https://ui.perfetto.dev"
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -79,11 +80,13 @@ enum Format {
     Json,
     /// SARIF 2.1.0, which code-hosting sites show on the line
     Sarif,
+    /// Annotations of a pull request on GitHub, and a summary of the job
+    Github,
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
-    if arguments.audit && arguments.format == Format::Sarif {
-        anyhow::bail!("`--audit` needs `--format text` or `--format json`: SARIF has no place for its counts");
+    if arguments.audit && matches!(arguments.format, Format::Sarif | Format::Github) {
+        anyhow::bail!("`--audit` needs `--format text` or `--format json`: others have no place for its counts");
     }
     let kernel = arguments.input.kernel()?;
     super::check_module(&kernel)?;
@@ -104,6 +107,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
             print_json("sanitize", verdict(exit), exit, own);
         }
         Format::Sarif => println!("{:#}", sarif::document(&kernel, findings, exit)),
+        Format::Github => Job::new("sanitize").findings(findings).finish(&tally.to_string()),
         Format::Text => {
             print_findings(&kernel, findings, &arguments.repeat());
             let seen = sanitized.runs.iter().flat_map(|(_, run, _)| &run.witness);

@@ -1,7 +1,8 @@
 //! Findings as SARIF 2.1.0 (OASIS, "Static Analysis Results Interchange Format"), which code-hosting sites show on the
 //! line.
 
-use super::Exit;
+use super::output::message;
+use super::{Exit, origin};
 use emulator::checks::{self, Check};
 use launch::finding::{Event, Finding, Severity};
 use launch::{Kernel, hash};
@@ -55,14 +56,11 @@ fn level(severity: Severity) -> &'static str {
 /// `known`: how often each fingerprint was given before.
 fn result(kernel: &Kernel, finding: &Finding, known: &mut BTreeMap<String, u32>) -> Value {
     let rule = checks::ALL.iter().position(|check| check.name == finding.check);
-    let help = finding.help.iter().map(|help| format!("\nHelp: {help}."));
-    let missing = finding.missing.iter().map(|missing| format!("\nMissing: {missing}."));
-    let text: String = std::iter::once(finding.message.clone()).chain(missing).chain(help).collect();
     json!({
         "ruleId": finding.check,
         "ruleIndex": rule,
         "level": level(finding.severity),
-        "message": { "text": text },
+        "message": { "text": message(finding) },
         "locations": [location(finding.primary())],
         "relatedLocations": related(finding),
         "occurrenceCount": finding.count,
@@ -90,11 +88,8 @@ fn location(event: &Event) -> Value {
     place(&event.file, event.line, event.column)
 }
 
-/// The line that `.loc` names: `file:line:column`, where column 0 is "unknown".
 fn origin(event: &Event) -> Option<Value> {
-    let mut parts = event.source.as_deref()?.rsplitn(3, ':');
-    let (column, line, path) = (parts.next()?, parts.next()?, parts.next()?);
-    Some(place(path, line.parse().ok()?, column.parse().ok()?))
+    origin::place(event).map(|(path, line, column)| place(path, line, column))
 }
 
 fn place(path: &str, line: u32, column: u32) -> Value {

@@ -2,7 +2,8 @@
 
 use super::Exit;
 use super::gate::{Judged, JudgedBy};
-use super::output::{Format, print_json};
+use super::github::Job;
+use super::output::{PackFormat, print_json};
 use super::prove::{Watch, stages_json};
 use lab::{Check, CheckResult, Verification, VerifyOptions};
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ pub struct Arguments {
 
     /// How the result is written
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: PackFormat,
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -38,8 +39,13 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     // What a pack says counts only if it is accepted.
     let exit = if verification.accepted() { judged.exit().unwrap_or(Exit::Clean) } else { Exit::Findings };
     match arguments.format {
-        Format::Json => print_json("verify", exit.verdict(), exit, verification_json(&verification, &judged)),
-        Format::Text => {
+        PackFormat::Json => print_json("verify", exit.verdict(), exit, verification_json(&verification, &judged)),
+        PackFormat::Github => {
+            let job = Job::new("verify").checks(&verification.checks);
+            let job = if verification.accepted() { job.stages(&verification.outcomes).gates(&judged) } else { job };
+            job.finish(&sentence(&verification));
+        }
+        PackFormat::Text => {
             print!("{}", verification.table());
             if verification.accepted() {
                 judged.lines().for_each(|line| println!("{line}"));
