@@ -19,6 +19,17 @@ fn recipes_in_the_documentation_are_recipes() {
 }
 
 #[test]
+fn gates_in_the_documentation_are_gates() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let blocks = blocks(include_str!("../docs/gates.md"), "toml");
+    assert_eq!(blocks.len(), 1);
+    let path = folder.path().join(lab::SETTINGS);
+    std::fs::write(&path, blocks[0]).expect("a file");
+    let gates = lab::gates_of(&path).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(gates.iter().map(lab::Gate::name).collect::<Vec<_>>(), ["nightly", "release"]);
+}
+
+#[test]
 fn every_command_is_in_the_readme() {
     let readme = include_str!("../README.md");
     for command in ["prove", "sanitize", "run", "mutate", "ptx", "filetests", "explain", "doctor", "verify"] {
