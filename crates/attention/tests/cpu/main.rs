@@ -1,5 +1,7 @@
 //! The CPU backend against the oracle: random problems of every kind, with every instruction set that this processor has.
 
+mod special;
+
 use attention::cpu::{Change, Forward, InstructionSet, Number, Sight, Strided};
 use attention::kernels::parts::Lengths;
 use attention::kernels::parts::masks::{self, Mask};
@@ -60,6 +62,7 @@ type_of_tensors!(f16, f16::from_f32, f16::to_f32);
 type_of_tensors!(bf16, bf16::from_f32, bf16::to_f32);
 
 /// A problem with its inputs, in the problem's layout.
+#[derive(Clone)]
 struct Given<N> {
     problem: Problem,
     tensors: [Vec<N>; 3],
