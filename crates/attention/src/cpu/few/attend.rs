@@ -109,7 +109,7 @@ impl<'a, N: Number> Few<'a, N> {
     /// The products of one query and the keys that it may see.
     #[inline(always)]
     fn products<S: Simd>(&self, s: S, query: &[Lanes], seen: &Seen, products: &mut [f32]) {
-        const TOGETHER: usize = 4; // As many sums as keep two units with a latency of four half busy: memory is slower.
+        const TOGETHER: usize = 4; // Keys for which a word of the query is loaded once.
         let Seen { ref keys, block, .. } = *seen;
         let mut key = keys.start;
         while key < keys.end {

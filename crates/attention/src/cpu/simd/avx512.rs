@@ -34,7 +34,7 @@ impl Avx512Bf16 {
         self.0
     }
 
-    /// `sum` + the products of the pairs of `left` and of `right`.
+    /// `sum` + the products of the pairs of `left` and of `right`. Subnormal numbers count as 0 (Intel SDM, VDPBF16PS).
     #[inline(always)]
     pub fn dot(self, sum: __m512, left: __m512, right: __m512) -> __m512 {
         // SAFETY: the instruction was detected. Both types are sixteen words of 32 bits.
