@@ -109,7 +109,7 @@ impl Bench<'_> {
         let (assemble, machine_code) = self.assemble(tools)?;
         let parity = self.parity()?;
         let (sanitize, findings) = self.sanitize()?;
-        let stress = self.watch(0, || Ok(stress::run()))?;
+        let stress = self.stress()?;
         let resources = self.watch(0, || Ok(self.resources(&assemble)))?;
         let code = self.watch(0, || Ok(self.code(&assemble, tools, &machine_code)))?;
         let bench = self.watch(0, || Ok(bench::run()))?;
@@ -175,6 +175,40 @@ impl Bench<'_> {
             }))
         })?;
         Ok((record, findings))
+    }
+
+    pub fn stress(&self) -> Result<Record<stress::Report>, Error> {
+        let schedules = stress::schedules(self.settings);
+        let jobs: Vec<(&Case, stress::Schedule)> =
+            self.cases.iter().flat_map(|case| schedules.iter().map(move |schedule| (case, *schedule))).collect();
+        let modules = stress::by_module(self.cases);
+        self.watch(jobs.len() + modules.len(), || record(self.stressed(&jobs, modules)))
+    }
+
+    /// Launches of every case, and then injected faults where these went well: only there does a mutant tell anything.
+    fn stressed(
+        &self,
+        jobs: &[(&Case, stress::Schedule)],
+        modules: Vec<(String, Vec<&Case>)>,
+    ) -> Result<stress::Report, Stop> {
+        let one = |&(case, schedule): &(&Case, stress::Schedule)| {
+            let shown = stress::shown(case, schedule, self.settings);
+            self.progress.step();
+            shown
+        };
+        let runs: Vec<Vec<stress::Shown>> =
+            jobs.par_iter().map(|job| self.unless_interrupted(|| one(job))).collect::<Result<_, Stop>>()?;
+        let mut report = stress::Report::new(self.cases, runs);
+        let interrupted = || self.progress.interrupted();
+        for (module, cases) in modules {
+            if !report.is_clean(&module) {
+                continue;
+            }
+            let mutation = stress::mutate(module, &cases, self.settings, &interrupted).map_err(Stop::Died)?;
+            report.mutations.push(mutation.ok_or(Stop::Interrupted)?);
+            self.progress.step();
+        }
+        Ok(report)
     }
 
     pub fn resources(&self, assembled: &Record<assemble::Report>) -> Record<resources::Report> {

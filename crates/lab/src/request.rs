@@ -32,6 +32,10 @@ pub struct Settings {
     pub data_seed: u64,
     /// Orders in which the emulator runs what no rule orders.
     pub seeds: Vec<u64>,
+    /// Seeds under which the stage `stress` runs each policy of the emulator's adversary.
+    pub rounds: u64,
+    /// Instructions that injected faults may cost: of a kernel that runs longer, fewer are tried.
+    pub mutation_budget: u64,
     /// An emulated launch ends with a finding after so many instructions.
     pub instruction_budget: u64,
 }
@@ -42,6 +46,9 @@ impl Default for Settings {
             targets: ["sm_80", "sm_89", "sm_90"].map(String::from).to_vec(),
             data_seed: 0,
             seeds: (0..6).collect(),
+            rounds: 2,
+            // All mutants of the built-in witnesses, and under a minute for a kernel of any length.
+            mutation_budget: 5_000_000,
             instruction_budget: Options::default().instruction_budget,
         }
     }

@@ -16,7 +16,7 @@ use crate::stages::{Stage, json};
 
 /// in-toto Attestation Framework, "Statement".
 const STATEMENT: &str = "https://in-toto.io/Statement/v1";
-const PREDICATE: &str = "urn:veriflash:evidence:1";
+const PREDICATE: &str = "urn:veriflash:evidence:2";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -46,7 +46,7 @@ impl Pack {
         report::table(&self.outcomes)
     }
 
-    /// `5 passed, 0 failed, 3 not run`.
+    /// `6 passed, 0 failed, 2 not run`.
     pub fn tally(&self) -> Tally {
         Tally::of(&self.outcomes)
     }

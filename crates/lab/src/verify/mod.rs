@@ -15,7 +15,7 @@ use crate::pack::{Files, MANIFEST, REPORT, SUMS, kernel_path, recipe_text, sums,
 use crate::prove::Bench;
 use crate::report::{self, Facts};
 use crate::stages::code::Disassembly;
-use crate::stages::{Evidence, Record, Stage, assemble, bench, code, profile, resources, sanitize, stress};
+use crate::stages::{Evidence, Record, Stage, assemble, bench, code, profile, resources, sanitize};
 use crate::{Error, Progress, Settings, Silent, Tool, Toolbox};
 
 /// How much is done.
@@ -264,14 +264,18 @@ impl Verifier<'_> {
         if !self.options.rerun {
             return Ok(CheckResult::NotChecked { why: "not asked to run the emulator again".into() });
         }
-        let parity = bench.parity()? == evidence.parity;
-        let same = parity && bench.sanitize()?.0 == evidence.sanitize;
-        let stage = if parity { Stage::Sanitize } else { Stage::Parity };
-        Ok(if same {
-            CheckResult::Holds
+        let differs = if bench.parity()? != evidence.parity {
+            Some(Stage::Parity)
+        } else if bench.sanitize()?.0 != evidence.sanitize {
+            Some(Stage::Sanitize)
         } else {
-            CheckResult::Broken {
-                why: format!("{stage}: another run of the emulator gives other figures than the log"),
+            (bench.stress()? != evidence.stress).then_some(Stage::Stress)
+        };
+        Ok(match differs {
+            None => CheckResult::Holds,
+            Some(stage) => {
+                let why = format!("{stage}: another run of the emulator gives other figures than the log");
+                CheckResult::Broken { why }
             }
         })
     }
@@ -336,8 +340,7 @@ impl Verifier<'_> {
 
 /// Logs answer the request, and stages that this version has not say nothing else than that.
 fn check_request(settings: &Settings, evidence: &Evidence) -> Broken {
-    let unable =
-        evidence.stress == stress::run() && evidence.bench == bench::run() && evidence.profile == profile::run();
+    let unable = evidence.bench == bench::run() && evidence.profile == profile::run();
     let seeded = match &evidence.parity {
         Record::Ran(log) => log.kernels.iter().all(|entry| entry.data_seed == settings.data_seed),
         Record::NotRun { .. } => true,
@@ -347,8 +350,12 @@ fn check_request(settings: &Settings, evidence: &Evidence) -> Broken {
         Record::Ran(log) => log.kernels.iter().all(|entry| seeds_of(entry) == settings.seeds),
         Record::NotRun { .. } => true,
     };
-    match (unable, seeded && sown) {
-        (false, _) => Err("stress, bench or profile claims what this version of veriflash cannot do".into()),
+    let stressed = match &evidence.stress {
+        Record::Ran(log) => log.kernels.iter().all(|entry| entry.has_rounds(settings.rounds)),
+        Record::NotRun { .. } => true,
+    };
+    match (unable, seeded && sown && stressed) {
+        (false, _) => Err("bench or profile claims what this version of veriflash cannot do".into()),
         (_, false) => Err("a log has other seeds than the manifest".into()),
         (true, true) => Ok(()),
     }
