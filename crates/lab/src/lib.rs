@@ -48,7 +48,7 @@ pub use pack::Pack;
 pub use progress::{Progress, Silent};
 pub use prove::prove;
 pub use report::table;
-pub use request::{Request, Settings};
+pub use request::{Request, Settings, witnesses};
 pub use stages::Stage;
 pub use tools::{Tool, Toolbox};
 pub use verify::{Check, CheckResult, Verification, VerifyOptions, verify};

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use attention::Problem;
+use attention::configs::Config;
+use attention::planner::{self, Gpu};
 use launch::backend::Options;
 use ptx::Target;
 use serde::{Deserialize, Serialize};
@@ -43,7 +45,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            targets: ["sm_80", "sm_89", "sm_90"].map(String::from).to_vec(),
+            targets: ["sm_80", "sm_89", "sm_90", "sm_90a"].map(String::from).to_vec(),
             data_seed: 0,
             seeds: (0..6).collect(),
             rounds: 2,
@@ -70,10 +72,27 @@ pub const STANDARD: [&str; 4] = [
     "f16 B2 H2 S128 D64 causal",
 ];
 
+/// The problem whose kernels the planner is asked for, and the GPUs: an sm_80 and an sm_90a.
+const PLANNED: &str = "f16 B2 H8 S512 D64";
+const GPUS: [Gpu; 2] = [Gpu::A100, Gpu::H200];
+const MASKS: [&str; 2] = ["full", "causal"];
+
+/// The smallest problems that make a kernel of this configuration do all it can: two blocks of queries and one tile of
+/// keys more than there are stages, the last of each ragged, with and without a mask.
+pub fn witnesses(config: &Config) -> Result<Vec<Problem>, Error> {
+    MASKS.iter().map(|mask| witness(config, mask)).collect()
+}
+
+fn witness(config: &Config, mask: &str) -> Result<Problem, Error> {
+    let (queries, keys) = (config.rows + 1, config.keys * config.stages + config.keys / 2 + 1);
+    Ok(format!("f16 B1 H2 Sq{queries} Sk{keys} D64 {mask}").parse()?)
+}
+
 impl Request {
-    /// The built-in kernels on the standard problems.
+    /// The built-in kernels: config 1 on the standard problems, and what the planner chooses on their witnesses.
     pub fn standard(folder: impl Into<PathBuf>) -> Result<Request, Error> {
-        Ok(Request::new(STANDARD.iter().map(|text| built_in(text)).collect::<Result<_, _>>()?, folder))
+        let standard = STANDARD.iter().map(|text| built_in(text));
+        Ok(Request::new(standard.chain(planned()?.into_iter().map(Ok)).collect::<Result<_, _>>()?, folder))
     }
 
     /// These cases, with the standard seeds, targets and tools.
@@ -92,6 +111,20 @@ fn built_in(text: &str) -> Result<Case, Error> {
     let problem: Problem = text.parse()?;
     let kernel = attention::kernels::kernel(&problem, &attention::configs::CONFIGS[0])?;
     Ok(Case::new(kernel)?.named(text))
+}
+
+/// What the planner chooses for each GPU and mask, equal ones once.
+fn planned() -> Result<Vec<Case>, Error> {
+    let mut chosen: Vec<(Config, Problem)> = Vec::new();
+    for (mask, gpu) in MASKS.iter().flat_map(|mask| GPUS.map(|gpu| (mask, gpu))) {
+        let config = planner::plan(&format!("{PLANNED} {mask}").parse()?, &gpu)?;
+        let one = (config, witness(&config, mask)?);
+        if !chosen.contains(&one) {
+            chosen.push(one);
+        }
+    }
+    let case = |(config, problem): &(Config, Problem)| Case::new(attention::kernels::kernel(problem, config)?);
+    chosen.iter().map(case).collect()
 }
 
 /// Folders in a pack have different names: equal ones are numbered.

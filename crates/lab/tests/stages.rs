@@ -73,7 +73,11 @@ fn the_standard_request_passes_with_the_tools_that_are_here() {
     let expected = if complete { "6 passed, 0 failed, 2 not run" } else { "4 passed, 0 failed, 4 not run" };
     let pack = prove(&request, &Silent).unwrap();
     assert_eq!(pack.tally().to_string(), expected, "{}", pack.table());
-    assert_eq!(request.cases.len(), 4);
+    let names: Vec<&str> = request.cases[4..].iter().map(|case| case.name.as_str()).collect();
+    let planned = ["full", "causal"].map(|mask| format!("attention_config9_f16_B1_H2_Sq33_Sk321_D64_{mask}"));
+    assert_eq!(names, planned);
+    let assembled = pack.outcomes[Stage::Assemble as usize].figures();
+    assert!(!complete || assembled.ends_with("for sm_80, sm_89, sm_90, sm_90a"), "{assembled}");
 }
 
 #[test]
