@@ -6,7 +6,7 @@ use super::output::{Format, findings_json, print_findings, print_json};
 use attention::Problem;
 use attention::configs::{BASELINE, Math};
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::{Case, Gate, GateResult, Outcome, Pack, Progress, Request, Stage};
+use lab::{Case, Cost, Gate, GateResult, Outcome, Pack, Progress, Rate, Request, Stage, StageCost};
 use launch::Finding;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -45,6 +45,15 @@ pub struct Arguments {
     #[arg(long, default_value = "evidence")]
     out: PathBuf,
 
+    /// Run every stage again. Unless given, a stage that passed in the pack that is there, on the same kernels, recipes and
+    /// settings, with the same tools and by the same program, is kept
+    #[arg(long)]
+    fresh: bool,
+
+    /// What an hour of this machine costs, such as 3.50/h: the pack says what it came to
+    #[arg(long, value_name = "PRICE/h")]
+    rate: Option<Rate>,
+
     /// Judge the pack by this gate
     #[arg(long, value_parser = gate)]
     gate: Option<Gate>,
@@ -60,7 +69,8 @@ fn gate(name: &str) -> Result<Gate, String> {
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let request = request(arguments)?;
+    let Arguments { fresh, ref rate, .. } = *arguments;
+    let request = Request { fresh, rate: rate.clone(), ..request(arguments)? };
     let watch = Watch::new()?;
     let pack = lab::prove(&request, &watch)?;
     let exit = match arguments.gate.map(|gate| pack.gate(gate)) {
@@ -87,6 +97,7 @@ fn print_pack(cases: &[Case], pack: &Pack, gates: &[Gate]) {
         print_findings(&case.kernel, &own, &repeat);
     }
     println!("{}", pack.table());
+    println!("cost: {}", pack.cost);
     println!("pack: {} (check it with `veriflash verify {folder}`)", pack.folder.display());
     gates.iter().for_each(|gate| println!("gate {}: {}", gate.name(), pack.gate(*gate)));
     println!("{}", pack.tally());
@@ -99,6 +110,16 @@ fn pack_json(pack: &Pack, gates: &[Gate]) -> Value {
         "stages": stages_json(&pack.outcomes),
         "gates": gates.iter().map(gate).collect::<Vec<_>>(),
         "pack": pack.folder.display().to_string(),
+        "cost": cost_json(&pack.cost),
+    })
+}
+
+fn cost_json(cost: &Cost) -> Value {
+    let stage = |one: &StageCost| json!({ "stage": one.stage.name(), "seconds": one.seconds(), "kept": one.kept });
+    json!({
+        "stages": cost.stages.iter().map(stage).collect::<Vec<_>>(),
+        "seconds": cost.seconds(),
+        "rate": cost.rate.as_ref().map(Rate::to_string),
     })
 }
 

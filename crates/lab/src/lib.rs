@@ -18,12 +18,14 @@
 mod assembly;
 pub mod bench;
 mod case;
+mod cost;
 mod cubin;
 mod error;
 mod figures;
 mod gate;
 pub mod gpu;
 mod harness;
+mod kept;
 mod machine;
 pub mod measure;
 mod occupancy;
@@ -40,6 +42,7 @@ mod verify;
 
 pub use assembly::{MachineCode, machine_code};
 pub use case::Case;
+pub use cost::{Cost, Rate, StageCost};
 pub use error::Error;
 pub use figures::Figure;
 pub use gate::{Gate, GateResult};

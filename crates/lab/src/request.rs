@@ -10,7 +10,7 @@ use launch::backend::Options;
 use ptx::Target;
 use serde::{Deserialize, Serialize};
 
-use crate::{Case, Error, Toolbox};
+use crate::{Case, Error, Rate, Toolbox};
 
 /// Everything that [`prove`](crate::prove) needs.
 #[derive(Clone, Debug)]
@@ -22,6 +22,10 @@ pub struct Request {
     pub tools: Toolbox,
     /// What repeats it, as the report says.
     pub command: String,
+    /// Run every stage again, also those that a pack in the folder could spare.
+    pub fresh: bool,
+    /// What an hour costs; the pack says what it came to.
+    pub rate: Option<Rate>,
 }
 
 /// How thoroughly; a pack carries it, so that it can be repeated.
@@ -103,6 +107,8 @@ impl Request {
             settings: Settings::default(),
             tools: Toolbox::find(),
             command: "veriflash prove".into(),
+            fresh: false,
+            rate: None,
         }
     }
 }

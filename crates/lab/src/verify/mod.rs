@@ -10,7 +10,7 @@ use crate::assembly;
 use crate::case::Case;
 use crate::figures::Subject;
 use crate::outcome::{Outcome, Tally};
-use crate::pack::manifest::{Manifest, StageLine};
+use crate::pack::manifest::{Manifest, Predicate, StageLine};
 use crate::pack::{Files, MANIFEST, REPORT, SUMS, kernel_path, recipe_text, sums, write};
 use crate::prove::Bench;
 use crate::report::{self, Facts};
@@ -106,6 +106,25 @@ pub fn verify(folder: &Path, options: &VerifyOptions) -> Result<Verification, Er
     Ok(Verification { checks, outcomes })
 }
 
+/// A pack that holds as far as can be told without running anything.
+pub(crate) struct Opened {
+    pub files: Files,
+    pub manifest: Manifest,
+    pub cases: Vec<Case>,
+    pub evidence: Evidence,
+    pub outcomes: Vec<Outcome>,
+}
+
+/// Reads a pack by the checks that need no run; an error is what is broken.
+pub(crate) fn open(folder: &Path) -> Result<Opened, String> {
+    let files = write::read(folder).map_err(|error| error.to_string())?;
+    let options = VerifyOptions { rerun: false, tools: Toolbox::none(), progress: &Silent };
+    let mut verifier = Verifier { files: &files, options: &options, checks: Vec::new(), outcomes: Vec::new() };
+    let (manifest, cases, evidence) = verifier.read()?;
+    let outcomes = verifier.outcomes;
+    Ok(Opened { manifest, cases, evidence, outcomes, files })
+}
+
 struct Verifier<'a> {
     files: &'a Files,
     options: &'a VerifyOptions<'a>,
@@ -147,8 +166,8 @@ impl Verifier<'_> {
         self.push(CheckResult::Holds);
         let evidence = self.logs(&manifest, &cases)?;
         self.push(CheckResult::Holds);
-        let (version, command) = (&manifest.predicate.version, &manifest.predicate.command);
-        let facts = Facts { version, command, cases: &cases, evidence: &evidence, outcomes: &self.outcomes };
+        let Predicate { version, command, cost, .. } = &manifest.predicate;
+        let facts = Facts { version, command, cases: &cases, evidence: &evidence, outcomes: &self.outcomes, cost };
         if self.files.get(REPORT).map(Vec::as_slice) != Some(report::markdown(&facts).as_bytes()) {
             return Err(format!("{REPORT} does not say what follows from the logs"));
         }

@@ -6,7 +6,7 @@ use crate::pack::write;
 use crate::prove::{self, Bench};
 use crate::stages::parity::{Controlled, Noticed};
 use crate::stages::stress::Verdict;
-use crate::{Request, Settings};
+use crate::{Cost, Request, Settings};
 use tempfile::TempDir;
 
 /// What a forger does to the logs.
@@ -17,6 +17,7 @@ struct Forger {
     request: Request,
     evidence: Evidence,
     kernels: Files,
+    cost: Cost,
     folder: TempDir,
 }
 
@@ -31,16 +32,16 @@ impl Forger {
         request.settings = Settings { seeds: vec![0, 1], rounds: 1, ..Settings::default() };
         request.tools = Toolbox::none();
         let bench = Bench { cases: &request.cases, settings: &request.settings, progress: &Silent };
-        let gathered = bench.gather(&request.tools).unwrap();
+        let gathered = bench.gather(&request.tools, None).unwrap();
         let kernels = gathered.kernel_files(&request.cases);
-        Forger { evidence: gathered.evidence, kernels, folder, request }
+        Forger { evidence: gathered.evidence, kernels, cost: gathered.cost, folder, request }
     }
 
     /// A pack of edited evidence, consistent in itself; verified with a run of its own.
     fn forge(&self, edit: impl Fn(&mut Evidence)) -> Verification {
         let mut evidence = self.evidence.clone();
         edit(&mut evidence);
-        let (files, _) = prove::files(&self.request, &evidence, self.kernels.clone());
+        let (files, _) = prove::files(&self.request, &evidence, self.kernels.clone(), &self.cost);
         self.verify(&files, true)
     }
 
@@ -142,7 +143,7 @@ fn claims_that_need_no_run_are_refused_without_one() {
     for (expected, edit) in edits {
         let mut evidence = forger.evidence.clone();
         edit(&mut evidence);
-        let (files, _) = prove::files(&forger.request, &evidence, forger.kernels.clone());
+        let (files, _) = prove::files(&forger.request, &evidence, forger.kernels.clone(), &forger.cost);
         let forged = forger.verify(&files, false);
         assert!(fault(&forged).starts_with(expected), "{}", forged.table());
     }
@@ -161,7 +162,7 @@ fn a_listed_file_that_belongs_to_no_log_is_refused() {
     let forger = Forger::new(|text| text);
     let mut kernels = forger.kernels.clone();
     kernels.insert("benchmarks.csv".into(), b"ours,1000".to_vec());
-    let (files, _) = prove::files(&forger.request, &forger.evidence, kernels);
+    let (files, _) = prove::files(&forger.request, &forger.evidence, kernels, &forger.cost);
     assert_eq!(fault(&forger.verify(&files, false)), "benchmarks.csv belongs to no log");
 }
 

@@ -30,6 +30,8 @@ pub fn request(text: &str, folder: &Path) -> Request {
         settings: Settings { seeds: vec![0, 1, 2], rounds: 1, ..Settings::default() },
         tools: Toolbox::none(),
         command: "veriflash prove --kernel case.ptx".into(),
+        fresh: false,
+        rate: None,
     }
 }
 
