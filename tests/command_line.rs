@@ -595,4 +595,13 @@ fn built_in_kernels_are_proven_by_problem_and_configuration() {
     let kernel = "kernels/attention_config9_f16_B1_H1_Sq5_Sk70_D64_causal/kernel.ptx";
     assert!(folder.path().join(kernel).is_file(), "{}", text(&output));
     assert_eq!(exit(&veriflash(&["prove", "--config", "9"])), 2);
+    let (out, family) = (shown(folder.path()), ["prove", "--kernel", "ampere"]);
+    let output = veriflash(&[&family[..], &["--config", "1", "--out", out]].concat());
+    assert_eq!(exit(&output), 0, "{}", text(&output));
+    assert!(text(&output).contains("2 kernels called 3 times under each of 11 policies"), "{}", text(&output));
+    let report = std::fs::read_to_string(folder.path().join("REPORT.md")).expect("a report");
+    assert!(report.contains("`veriflash prove --kernel ampere --config 1`"), "{report}");
+    for wrong in [&["--kernel", "a.ptx"][..], &["--config", "99"]] {
+        assert_eq!(exit(&veriflash(&[&family, wrong, &["--out", out]].concat())), 2, "{wrong:?}");
+    }
 }
