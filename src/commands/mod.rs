@@ -5,6 +5,7 @@ mod doctor;
 mod explain;
 mod filetests;
 mod input;
+mod inspect;
 mod mutate;
 mod origin;
 mod output;
@@ -31,6 +32,7 @@ pub enum Command {
     Mutate(mutate::Arguments),
     Bench(bench::Arguments),
     Ptx(ptx::Arguments),
+    Inspect(inspect::Arguments),
     Explain(explain::Arguments),
     Filetests(filetests::Arguments),
     Verify(verify::Arguments),
@@ -46,6 +48,7 @@ impl Command {
             Command::Mutate(arguments) => mutate::execute(&arguments),
             Command::Bench(arguments) => bench::execute(&arguments),
             Command::Ptx(arguments) => ptx::execute(&arguments),
+            Command::Inspect(arguments) => inspect::execute(&arguments),
             Command::Explain(arguments) => explain::execute(&arguments),
             Command::Filetests(arguments) => filetests::execute(&arguments),
             Command::Verify(arguments) => verify::execute(&arguments),
@@ -99,10 +102,10 @@ impl Exit {
     }
 }
 
-/// Nothing is wrong with the input: there is no GPU, or somebody stopped the run.
+/// Nothing is wrong with the input: there is no GPU or no tool, or somebody stopped the run.
 fn is_undecided(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(cuda::Error::NoDriver | cuda::Error::NoGpu))
-        || matches!(error.downcast_ref(), Some(lab::Error::Interrupted))
+        || matches!(error.downcast_ref(), Some(lab::Error::Interrupted | lab::Error::MissingTool(_)))
 }
 
 fn is_unsupported(error: &anyhow::Error) -> bool {
