@@ -43,7 +43,7 @@ const HEAD: &str =
 #[test]
 fn every_command_has_help_with_examples() {
     for command in
-        ["prove", "sanitize", "run", "mutate", "ptx", "inspect", "filetests", "explain", "doctor", "verify"]
+        ["prove", "sanitize", "run", "mutate", "ptx", "inspect", "filetests", "explain", "doctor", "verify", "compare"]
     {
         let output = veriflash(&[command, "--help"]);
         assert_eq!(exit(&output), 0, "{command}");

@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod bench;
+mod compare;
 mod doctor;
 mod explain;
 mod filetests;
@@ -36,6 +37,7 @@ pub enum Command {
     Explain(explain::Arguments),
     Filetests(filetests::Arguments),
     Verify(verify::Arguments),
+    Compare(compare::Arguments),
     Doctor(doctor::Arguments),
 }
 
@@ -52,6 +54,7 @@ impl Command {
             Command::Explain(arguments) => explain::execute(&arguments),
             Command::Filetests(arguments) => filetests::execute(&arguments),
             Command::Verify(arguments) => verify::execute(&arguments),
+            Command::Compare(arguments) => compare::execute(&arguments),
             Command::Doctor(arguments) => doctor::execute(&arguments),
         }
     }
@@ -102,10 +105,13 @@ impl Exit {
     }
 }
 
-/// Nothing is wrong with the input: there is no GPU or no tool, or somebody stopped the run.
+/// There is no GPU or no tool, somebody stopped the run, or what it would be judged by is broken.
 fn is_undecided(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(cuda::Error::NoDriver | cuda::Error::NoGpu))
-        || matches!(error.downcast_ref(), Some(lab::Error::Interrupted | lab::Error::MissingTool(_)))
+        || matches!(
+            error.downcast_ref(),
+            Some(lab::Error::Interrupted | lab::Error::MissingTool(_) | lab::Error::BrokenPack { .. })
+        )
 }
 
 fn is_unsupported(error: &anyhow::Error) -> bool {

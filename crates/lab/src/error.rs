@@ -16,6 +16,8 @@ pub enum Error {
     Assembly { kernel: String, message: String },
     #[error("{0} was not found: get it with `{install}`", install = crate::tools::INSTALL)]
     MissingTool(&'static str),
+    #[error("{}: the pack is broken: {why}", path.display())]
+    BrokenPack { path: PathBuf, why: String },
     #[error("interrupted: nothing was written")]
     Interrupted,
 }

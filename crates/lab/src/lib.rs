@@ -18,6 +18,7 @@
 mod assembly;
 pub mod bench;
 mod case;
+pub mod compare;
 mod cubin;
 mod error;
 mod figures;
@@ -43,7 +44,7 @@ mod verify;
 pub use assembly::{MachineCode, machine_code};
 pub use case::Case;
 pub use error::Error;
-pub use figures::Figure;
+pub use figures::{Figure, Subject};
 pub use gate::{Gate, GateResult};
 pub use inspect::{BlockShape, Build, Code, Inspection, Taken, inspect};
 pub use occupancy::Occupancy;

@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(limit(128, 96, 0), ["registers"]);
         assert_eq!(limit(128, 96, 46080), ["shared memory"]);
         assert_eq!(limit(1024, 32, 0), ["registers", "warps"]);
-        assert_eq!(limit(32, 16, 0), ["blocks"]);
+        assert_eq!(limit(32, 8, 0), ["blocks"]);
         assert_eq!(limit(1024, 255, 0), ["registers"]);
     }
 

@@ -54,7 +54,7 @@ pub struct Predicate {
     pub stages: Vec<StageLine>,
     /// SHA-256 of every file but this one and `SHA256SUMS`.
     files: BTreeMap<String, String>,
-    machine: Machine,
+    pub machine: Machine,
     /// Seconds since 1970.
     time: u64,
 }
