@@ -50,7 +50,7 @@ fn two_packs_are_compared_and_the_exit_code_tells() {
         "{}",
         text(&worse)
     );
-    assert!(text(&worse).contains("\nWORSE     kernel: findings error[race-shared]: none, now "), "{}", text(&worse));
+    assert!(text(&worse).contains("\nkernel\n  WORSE     findings error[race-shared]: none, now "), "{}", text(&worse));
 
     let json = veriflash(&["compare", &old, &new, "--format", "json"]);
     let document: Value = serde_json::from_slice(&json.stdout).expect("a document");

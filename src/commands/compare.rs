@@ -40,25 +40,36 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
 
 fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
-    for pair in &comparison.kernels {
-        let _ = writeln!(text, "kernel {}: {}", pair.name(), pair.sentence());
-    }
+    comparison.kernels.iter().for_each(|pair| text.push_str(&kernel(pair)));
     let _ = writeln!(text, "\n{:<10} {:<10} {:<10} verdict", "stage", "first", "second");
     comparison.stages.iter().for_each(|pair| text.push_str(&stage(pair)));
-    if !comparison.changes.is_empty() {
-        text.push('\n');
-    }
-    for Change { kernel, figure, left, right, verdict, .. } in &comparison.changes {
-        let value = |value: &Option<u64>| value.map_or("none".into(), |value| value.to_string());
-        let _ = writeln!(text, "{:<9} {kernel}: {figure}: {}, now {}", verdict.word(), value(left), value(right));
+    for pair in &comparison.kernels {
+        let own = comparison.changes.iter().filter(|change| change.kernel == pair.name());
+        let (worse, others): (Vec<&Change>, Vec<&Change>) = own.partition(|change| change.verdict == Verdict::Worse);
+        if !worse.is_empty() || !others.is_empty() {
+            let _ = writeln!(text, "\n{}", pair.name());
+        }
+        worse.into_iter().chain(others).for_each(|change| text.push_str(&figure(change)));
     }
     if !comparison.circumstances.is_empty() {
         text.push('\n');
     }
     for Circumstance { what, left, right } in &comparison.circumstances {
-        let _ = writeln!(text, "differs   {what}: {left}, now {right}");
+        let _ = writeln!(text, "differs: {what}: {left}, now {right}");
     }
     text + "\n" + &comparison.sentence() + "\n"
+}
+
+fn kernel(pair: &KernelPair) -> String {
+    let now = pair.right.as_ref().map(|subject| subject.kernel.as_str()).filter(|name| *name != pair.name());
+    let now = now.map_or(String::new(), |name| format!(", now {name}"));
+    format!("kernel {}{now}: {}\n", pair.name(), pair.sentence())
+}
+
+fn figure(change: &Change) -> String {
+    let value = |value: Option<u64>| value.map_or("none".into(), |value| value.to_string());
+    let (left, right) = (value(change.left), value(change.right));
+    format!("  {:<9} {}: {left}, now {right}\n", change.verdict.word(), change.figure)
 }
 
 /// A line, and what each pack says where it is not the same.

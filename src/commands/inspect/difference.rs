@@ -30,6 +30,8 @@ pub struct Row {
     pub figure: &'static str,
     pub left: Option<u64>,
     pub right: Option<u64>,
+    /// It is shown where it is equal, too.
+    always: bool,
 }
 
 impl<'a> Difference<'a> {
@@ -40,21 +42,21 @@ impl<'a> Difference<'a> {
         Difference { left, right, pairs }
     }
 
-    /// What differs; figures that are equal are counted.
+    /// Resources and sizes, and whatever else differs; other figures that are equal are counted.
     pub fn table(&self) -> String {
         let mut text = format!("- {}+ {}", head(self.left), head(self.right));
         for pair in &self.pairs {
             let _ = writeln!(text, "\n{:<38} {:>10} {:>10} {:>10}", pair.target, "-", "+", "change");
             let mut last = "";
-            for row in pair.rows.iter().filter(|row| row.left != row.right) {
+            for row in pair.rows.iter().filter(|row| row.is_shown()) {
                 if row.of != last {
                     let _ = writeln!(text, "{}", row.of);
                     last = &row.of;
                 }
                 text.push_str(&row.line());
             }
-            let equal = pair.rows.iter().filter(|row| row.left == row.right).count();
-            let _ = writeln!(text, "{equal} of {} figures are equal", pair.rows.len());
+            let equal = pair.rows.iter().filter(|row| !row.is_shown()).count();
+            let _ = writeln!(text, "{equal} more figures are equal");
             let _ = writeln!(text, "machine code: {} instructions removed, {} added", pair.removed, pair.added);
         }
         text
@@ -67,13 +69,18 @@ impl<'a> Difference<'a> {
 }
 
 impl Row {
+    fn is_shown(&self) -> bool {
+        self.always || self.left != self.right
+    }
+
     fn line(&self) -> String {
         let cell = |value: Option<u64>| value.map_or("none".into(), |value| value.to_string());
         let change = match (self.left, self.right) {
-            (Some(left), Some(right)) => format!("{:+}", right as i64 - left as i64),
+            (Some(left), Some(right)) if left != right => format!("{:+}", right as i64 - left as i64),
             _ => String::new(),
         };
-        format!("  {:<36} {:>10} {:>10} {change:>10}\n", self.figure, cell(self.left), cell(self.right))
+        let line = format!("  {:<36} {:>10} {:>10} {change:>10}", self.figure, cell(self.left), cell(self.right));
+        format!("{}\n", line.trim_end())
     }
 }
 
@@ -136,6 +143,7 @@ fn resources(left: Option<&Taken>, right: Option<&Taken>) -> Vec<Row> {
         figure,
         left: left.and_then(value),
         right: right.and_then(value),
+        always: true,
     };
     FIGURES.iter().map(row).collect()
 }
@@ -144,7 +152,7 @@ fn resources(left: Option<&Taken>, right: Option<&Taken>) -> Vec<Row> {
 fn counts(left: Option<&Code>, right: Option<&Code>) -> Vec<Row> {
     let name = |code: Option<&Code>| code.map(|code| code.function.name.clone());
     let whole = names(name(left).as_deref(), name(right).as_deref());
-    let mut rows = classes(&whole, left.map(|code| code.counts), right.map(|code| code.counts));
+    let mut rows = classes(&whole, left.map(|code| code.counts), right.map(|code| code.counts), true);
     let main = |code: Option<&Code>| code.and_then(|code| code.main).unwrap_or(0) as isize;
     let (left_main, right_main) = (main(left), main(right));
     let length = |code: Option<&Code>| code.map_or(0, |code| code.loops.len()) as isize;
@@ -157,16 +165,22 @@ fn counts(left: Option<&Code>, right: Option<&Code>) -> Vec<Row> {
         };
         let (left, right) = (at(left, left_main), at(right, right_main));
         let name = names(left.as_ref().map(|(name, _)| name.as_str()), right.as_ref().map(|(name, _)| name.as_str()));
-        rows.extend(classes(&name, left.map(|(_, counts)| counts), right.map(|(_, counts)| counts)));
+        rows.extend(classes(&name, left.map(|(_, counts)| counts), right.map(|(_, counts)| counts), place == 0));
     }
     rows
 }
 
-/// All instructions, and those of each class that one of them has.
-fn classes(of: &str, left: Option<Counts>, right: Option<Counts>) -> Vec<Row> {
+/// All instructions, always shown if told so, and those of each class that one of them has.
+fn classes(of: &str, left: Option<Counts>, right: Option<Counts>, always: bool) -> Vec<Row> {
     let row = |figure, value: &dyn Fn(Counts) -> usize| {
         let value = |counts: Option<Counts>| counts.map(|counts| value(counts) as u64);
-        Row { of: of.into(), figure, left: value(left), right: value(right) }
+        Row {
+            of: of.into(),
+            figure,
+            left: value(left),
+            right: value(right),
+            always: always && figure == "instructions",
+        }
     };
     let has = |class: &Class| [left, right].into_iter().flatten().any(|counts| counts.of(*class) > 0);
     let each = Class::ALL.into_iter().filter(has).map(|class| row(class.name(), &|counts| counts.of(class)));

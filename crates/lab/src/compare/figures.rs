@@ -32,9 +32,11 @@ enum More {
 /// Every figure of a kernel, and what more of it means.
 type Figures = BTreeMap<String, (u64, More)>;
 
+/// The figures of a kernel by its name; none if the stage did not run.
+type Read = fn(&Evidence, &str) -> Option<Figures>;
+
 pub fn changes(kernels: &[KernelPair], left: &Evidence, right: &Evidence) -> Vec<Change> {
-    let stages: [(Stage, fn(&Evidence, &str) -> Option<Figures>); 3] =
-        [(Stage::Sanitize, findings), (Stage::Resources, resources), (Stage::Code, code)];
+    let stages: [(Stage, Read); 3] = [(Stage::Sanitize, findings), (Stage::Resources, resources), (Stage::Code, code)];
     let mut changes = Vec::new();
     for pair in kernels {
         let Some((left_name, right_name)) = pair.both() else { continue };

@@ -190,8 +190,9 @@ impl Comparison {
         let of_stages = |verdict| self.stages.iter().filter(|pair| pair.verdict() == verdict).count();
         let of_figures = |verdict| self.changes.iter().filter(|change| change.verdict == verdict).count();
         let tally = |verdict| {
-            let (stages, figures) = (counted(of_stages(verdict), "stage"), counted(of_figures(verdict), "figure"));
-            format!("{stages} and {figures}")
+            let all = [(of_stages(verdict), "stage"), (of_figures(verdict), "figure")];
+            let some = all.into_iter().filter(|(count, _)| *count > 0);
+            some.map(|(count, what)| counted(count, what)).collect::<Vec<_>>().join(" and ")
         };
         match self.verdict() {
             Verdict::Worse => format!("WORSE: {} got worse", tally(Verdict::Worse)),

@@ -73,7 +73,7 @@ impl Class {
     pub fn of(opcode: &str) -> Class {
         let begins =
             |row: &&str| opcode.strip_prefix(*row).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        ROWS.iter().find(|(_, rows)| rows.iter().any(|row| begins(&row))).map_or(Class::Other, |(class, _)| *class)
+        ROWS.iter().find(|(_, rows)| rows.iter().any(begins)).map_or(Class::Other, |(class, _)| *class)
     }
 
     /// The head of its column.
