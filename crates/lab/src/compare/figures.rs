@@ -1,4 +1,4 @@
-//! Figures of both packs, kernel by kernel: findings, resources, machine code. One function for each stage that has any.
+//! Figures of both packs, kernel by kernel: findings, resources, machine code. One function for each such stage.
 
 use std::collections::{BTreeMap, BTreeSet};
 
