@@ -42,7 +42,9 @@ const HEAD: &str =
 
 #[test]
 fn every_command_has_help_with_examples() {
-    for command in ["prove", "sanitize", "run", "mutate", "ptx", "filetests", "explain", "doctor", "verify"] {
+    for command in
+        ["prove", "sanitize", "run", "mutate", "ptx", "inspect", "filetests", "explain", "doctor", "verify", "compare"]
+    {
         let output = veriflash(&[command, "--help"]);
         assert_eq!(exit(&output), 0, "{command}");
         assert!(text(&output).contains("Examples:\n  veriflash "), "{command} shows no example:\n{}", text(&output));
@@ -400,6 +402,21 @@ fn doctor_speaks_json_about_this_machine() {
     assert_eq!(exit(&bare), 1, "{}", text(&bare));
     let bare: Value = serde_json::from_slice(&bare.stdout).expect("JSON");
     assert_eq!((&bare["verdict"], &bare["tools"][0]["path"]), (&"fail".into(), &Value::Null), "{bare:#}");
+}
+
+#[test]
+fn doctor_names_everything_optional_with_what_installs_it() {
+    let bare = text(&veriflash_without_tools(&["doctor"]));
+    for name in ["ptxas", "nvdisasm", "compute-sanitizer", "ncu", "nvcc", "nvrtc", "python3", "torch"] {
+        let line = bare.lines().find(|line| line.split_whitespace().nth(1) == Some(name)).unwrap_or_default();
+        assert!(line.starts_with("missing") && line.contains("; install with `"), "{name}:\n{bare}");
+        assert_eq!(exit(&veriflash_without_tools(&["doctor", "--require", name])), 1, "{name}");
+    }
+    assert!(bare.lines().any(|line| line.split_whitespace().nth(1) == Some("driver")), "{bare}");
+    assert!(bare.lines().any(|line| line.split_whitespace().nth(1) == Some("gpu")), "{bare}");
+    let unknown = veriflash_without_tools(&["doctor", "--require", "gcc"]);
+    assert_eq!(exit(&unknown), 2);
+    assert!(text(&unknown).contains("expected one of ptxas, nvdisasm, "), "{}", text(&unknown));
 }
 
 #[test]
