@@ -18,16 +18,16 @@
 mod assembly;
 pub mod bench;
 mod case;
-mod cost;
 pub mod compare;
+mod cost;
 mod cubin;
 mod error;
 mod figures;
 mod gate;
 pub mod gpu;
 mod harness;
-mod kept;
 mod inspect;
+mod kept;
 mod machine;
 pub mod measure;
 mod occupancy;
