@@ -115,25 +115,33 @@ class Opened:
             graph.capture_end()
         return graph
 
+    def run(self):
+        """Puts the plan's calls into the stream."""
+        if self.graph:
+            return self.graph.replay()
+        self.stamps.stamp(0)
+        self.calls(self.plan["calls"])
+        self.stamps.stamp(1)
+
     def sample(self):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         with self.peer.context(), torch.cuda.stream(self.stream):
             torch.cuda.synchronize()
+            held = time.perf_counter()
             if self.graph:
-                self.stamps.hold(2 * self.issued)
+                self.stamps.hold(self.issued)
+            self.run()  # warms up, and the clock with it
+            if not self.graph:
+                torch.cuda.synchronize()
             begun = time.perf_counter()
             start.record()
-            if self.graph:
-                self.graph.replay()
-            else:
-                self.stamps.stamp(0)
-                self.calls(self.plan["calls"])
-                self.stamps.stamp(1)
-            self.issued = time.perf_counter() - begun
+            self.run()
+            issued = time.perf_counter() - begun
             end.record()
+            self.issued = time.perf_counter() - held
             torch.cuda.synchronize()
             waited = time.perf_counter() - begun
-        seconds = {"latency": waited, "host": self.issued}.get(self.plan["contract"], start.elapsed_time(end) * 1e-3)
+        seconds = {"latency": waited, "host": issued}.get(self.plan["contract"], start.elapsed_time(end) * 1e-3)
         return {"seconds": seconds / self.plan["calls"], "megahertz": self.stamps.megahertz()}
 
     def error(self):

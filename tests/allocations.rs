@@ -33,13 +33,19 @@ static ALLOCATOR: Counting = Counting;
 const MOST_BYTES: usize = 4 << 20;
 const THREADS: usize = 2;
 
+/// As many heads of K and V as of Q.
 fn check<N: Number>(queries: u32, keys: u32, dim: u32, one: N, options: &Options) {
     let [q, k] = [queries, keys].map(|rows| vec![one; (8 * rows * dim) as usize]);
-    let (mut o, mut lse) = (q.clone(), vec![0.0; (8 * queries) as usize]);
+    let [q, k] = [(&q, queries), (&k, keys)].map(|(values, rows)| HostTensor::new(values, [1, 8, rows, dim]));
+    check_tensors(q, k, one, options);
+}
+
+fn check_tensors<N: Number>(q: HostTensor<N>, k: HostTensor<N>, one: N, options: &Options) {
+    let ([_, heads, queries, dim], [_, _, keys, _]) = (q.shape(), k.shape());
+    let (mut o, mut lse) = (vec![one; (heads * queries * dim) as usize], vec![0.0; (heads * queries) as usize]);
     let before = HELD.load(Relaxed);
     MOST_HELD.store(before, Relaxed);
     let mut call = || {
-        let [q, k] = [(&q, queries), (&k, keys)].map(|(values, rows)| HostTensor::new(values, [1, 8, rows, dim]));
         attention_into_host(&q, &k, &k, &mut o, &mut lse, options).unwrap();
     };
     for _ in 0..20 {
@@ -64,5 +70,24 @@ fn a_shape_that_was_met_allocates_nothing() {
         check(100, 5000, 128, bf16::ONE, &Options::new().causal());
         check(33, 700, 72, f16::ONE, &Options::new().window(50, 3).softcap(2.0));
         check(300, 300, 256, 1f32, &Options::new().causal());
+        packed_sequences();
+        many_heads_on_one_key();
     });
+}
+
+/// Long ones, and some with few queries.
+fn packed_sequences() {
+    let begins: [u32; 7] = [0, 100, 103, 104, 104, 290, 300];
+    let values = vec![1f32; 300 * 8 * 64];
+    let tensor = HostTensor::packed(&values, [300, 8, 64]);
+    check_tensors(tensor, tensor, 1f32, &Options::new().causal().packed(&begins, &begins));
+}
+
+/// So many that they do not fit into a thread's memory at once.
+fn many_heads_on_one_key() {
+    for (heads, dim) in [(1024, 1024), (8192, 128)] {
+        let (q, k) = (vec![bf16::ONE; (heads * 4 * dim) as usize], vec![bf16::ONE; (2 * dim) as usize]);
+        let (q, k) = (HostTensor::new(&q, [1, heads, 4, dim]), HostTensor::new(&k, [1, 1, 2, dim]));
+        check_tensors(q, k, bf16::ONE, &Options::new());
+    }
 }

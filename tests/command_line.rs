@@ -42,7 +42,9 @@ const HEAD: &str =
 
 #[test]
 fn every_command_has_help_with_examples() {
-    for command in ["prove", "sanitize", "run", "mutate", "ptx", "filetests", "explain", "doctor", "verify"] {
+    for command in
+        ["prove", "sanitize", "run", "mutate", "ptx", "inspect", "filetests", "explain", "doctor", "verify", "compare"]
+    {
         let output = veriflash(&[command, "--help"]);
         assert_eq!(exit(&output), 0, "{command}");
         assert!(text(&output).contains("Examples:\n  veriflash "), "{command} shows no example:\n{}", text(&output));
@@ -403,6 +405,21 @@ fn doctor_speaks_json_about_this_machine() {
 }
 
 #[test]
+fn doctor_names_everything_optional_with_what_installs_it() {
+    let bare = text(&veriflash_without_tools(&["doctor"]));
+    for name in ["ptxas", "nvdisasm", "compute-sanitizer", "ncu", "nvcc", "nvrtc", "python3", "torch"] {
+        let line = bare.lines().find(|line| line.split_whitespace().nth(1) == Some(name)).unwrap_or_default();
+        assert!(line.starts_with("missing") && line.contains("; install with `"), "{name}:\n{bare}");
+        assert_eq!(exit(&veriflash_without_tools(&["doctor", "--require", name])), 1, "{name}");
+    }
+    assert!(bare.lines().any(|line| line.split_whitespace().nth(1) == Some("driver")), "{bare}");
+    assert!(bare.lines().any(|line| line.split_whitespace().nth(1) == Some("gpu")), "{bare}");
+    let unknown = veriflash_without_tools(&["doctor", "--require", "gcc"]);
+    assert_eq!(exit(&unknown), 2);
+    assert!(text(&unknown).contains("expected one of ptxas, nvdisasm, "), "{}", text(&unknown));
+}
+
+#[test]
 fn a_trace_is_written_whole_or_not_at_all() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("trace.json");
@@ -595,4 +612,13 @@ fn built_in_kernels_are_proven_by_problem_and_configuration() {
     let kernel = "kernels/attention_config9_f16_B1_H1_Sq5_Sk70_D64_causal/kernel.ptx";
     assert!(folder.path().join(kernel).is_file(), "{}", text(&output));
     assert_eq!(exit(&veriflash(&["prove", "--config", "9"])), 2);
+    let (out, family) = (shown(folder.path()), ["prove", "--kernel", "ampere"]);
+    let output = veriflash(&[&family[..], &["--config", "1", "--out", out]].concat());
+    assert_eq!(exit(&output), 0, "{}", text(&output));
+    assert!(text(&output).contains("2 kernels called 3 times under each of 11 policies"), "{}", text(&output));
+    let report = std::fs::read_to_string(folder.path().join("REPORT.md")).expect("a report");
+    assert!(report.contains("`veriflash prove --kernel ampere --config 1`"), "{report}");
+    for wrong in [&["--kernel", "a.ptx"][..], &["--config", "99"]] {
+        assert_eq!(exit(&veriflash(&[&family, wrong, &["--out", out]].concat())), 2, "{wrong:?}");
+    }
 }

@@ -177,9 +177,19 @@ fn the_output_says_who_computed_it() {
         for options in [Options::new().backend(Backend::Gpu), Options::new().config(1)] {
             assert!(matches!(by(options).unwrap_err(), Error::NoGpu { .. }));
         }
+        let advice = by(Options::new().debug()).unwrap_err().to_string();
+        assert!(advice.contains("`Backend::Emulator` runs kernels without one"), "{advice}");
     }
-    let refused = by(Options::new().backend(Backend::Cpu).config(1)).unwrap_err().to_string();
-    assert!(refused.starts_with("`config` is given beside `Backend::Cpu`: expected"), "{refused}");
+    let of_kernels = [
+        ("config", Options::new().config(1)),
+        ("math", Options::new().math(Math::Scalar)),
+        ("debug", Options::new().debug()),
+    ];
+    for (option, options) in of_kernels {
+        let refused = by(options.backend(Backend::Cpu)).unwrap_err().to_string();
+        let expected = "expected a GPU or the emulator: plain cores run no kernel";
+        assert_eq!(refused, format!("`{option}` is given beside `Backend::Cpu`: {expected}"));
+    }
     assert!(matches!(by(Options::new().config(99)).unwrap_err(), Error::Config { id: 99 }));
 }
 
@@ -194,6 +204,68 @@ fn what_no_kernel_computes_plain_cores_do() {
     let narrow = HostTensor::new(&values[..192], [1, 1, 3, 64]);
     let refused = attention(&narrow, &narrow, &narrow, &Options::new().emulator()).unwrap_err().to_string();
     assert_eq!(refused, "no kernel computes f32: expected f16 or bf16, or the CPU backend");
+}
+
+/// A grid has no place for so many.
+#[test]
+fn plain_cores_take_more_sequences_than_a_grid_has() {
+    let (values, begins) = (vec![f16::ONE; 70_000 * 16], (0..=70_000).collect::<Vec<u32>>());
+    let tensor = HostTensor::packed(&values, [70_000, 1, 16]);
+    let options = Options::new().packed(&begins, &begins);
+    for options in [options.clone(), options.clone().backend(Backend::Cpu)] {
+        let output = attention(&tensor, &tensor, &tensor, &options).unwrap();
+        assert_eq!((output.backend, output.o == values), (Backend::Cpu, true));
+    }
+    let refused = attention(&tensor, &tensor, &tensor, &options.emulator()).unwrap_err().to_string();
+    let expected = "expected at most 65535, which a grid has room for, or `Backend::Cpu`";
+    assert_eq!(refused, format!("`cu_q` has 70000 sequences: {expected}"));
+}
+
+/// Sizes whose products no 64 bits hold are refused by name, and the numbers said are right.
+#[test]
+fn impossible_sizes_are_refused_by_name() {
+    let (values, most) = (vec![1f32; 32], u32::MAX);
+    let right = HostTensor::new(&values, [1, 1, 4, 8]);
+    let refused = |q: HostTensor<f32>| attention(&q, &right, &right, &Options::new()).unwrap_err().to_string();
+    let elements = u128::from(most).pow(4);
+    assert_eq!(
+        refused(HostTensor::new(&values, [most; 4])),
+        format!("`q` has 32 elements: expected {elements} for its shape")
+    );
+    let reach = u128::from(u64::MAX) * 3 + 8;
+    assert_eq!(
+        refused(right.strides([0, 0, u64::MAX, 1])),
+        format!("`q` has 32 elements: expected {reach} for its shape")
+    );
+    let repeated = HostTensor::new(&values, [most, most, most, 8]).strides([0, 0, 0, 1]);
+    let error = attention(&repeated, &repeated, &repeated, &Options::new()).unwrap_err().to_string();
+    assert!(error.ends_with("elements: expected at most 1099511627776"), "{error}");
+}
+
+/// Q with strides and K and V without, in the other order, are computed as if all were in one.
+#[test]
+fn tensors_may_differ_in_their_order() {
+    let numbers: Vec<f16> = (0..2 * 5 * 16).map(|index| f16::from_f32((index * 7 % 11) as f32 / 8.0)).collect();
+    let [plain, rows_first] = [[160, 80, 16, 1], [160, 16, 32, 1]];
+    for (of_q, of_k) in [(plain, rows_first), (rows_first, plain)] {
+        let of = |strides| HostTensor::new(&numbers, [1, 2, 5, 16]).strides(strides);
+        let by = |options: Options| attention(&of(of_q), &of(of_k), &of(of_k), &options.causal()).unwrap();
+        let (cores, emulated) = (by(Options::new().backend(Backend::Cpu)), by(Options::new().emulator()));
+        for (one, other) in cores.o.iter().zip(&emulated.o) {
+            assert!((one.to_f32() - other.to_f32()).abs() < 1e-2, "{one} and {other}");
+        }
+    }
+}
+
+/// The last one counts.
+#[test]
+fn a_layout_takes_the_place_of_strides() {
+    let values = vec![1f32; 64];
+    let plain = HostTensor::new(&values, [1, 2, 4, 8]);
+    let other = plain.strides([64, 32, 8, 1]).layout(Layout::Bshd);
+    let refused = attention(&other, &plain, &plain, &Options::new()).unwrap_err().to_string();
+    assert_eq!(refused, "`k` is bhsd: expected bshd, as `q` is");
+    assert!(attention(&other, &other, &other, &Options::new()).is_ok());
 }
 
 /// The same numbers with gaps between them, and in the other order, give the same bits.

@@ -98,9 +98,15 @@ impl BuiltIn {
         let Some(id) = self.config.or(baseline) else {
             return Ok(planner::plan(problem, &self.arch.unwrap_or(Gpu::A100))?);
         };
+        self.config_of(id)
+    }
+
+    /// The configuration of that number, as the other flags have it.
+    pub fn config_of(&self, id: u32) -> anyhow::Result<Config> {
         let known = || CONFIGS.iter().map(|config| config.id.to_string()).collect::<Vec<_>>().join(", ");
         let config = Config::by_id(id);
         let config = config.with_context(|| format!("there is no config {id}: expected one of {}", known()))?;
+        let math = self.math.unwrap_or(Math::Tensor);
         Ok(Config { splits: self.splits.unwrap_or(config.splits), ..config.with_math(math)? })
     }
 

@@ -1,12 +1,14 @@
 //! One file per command.
 
 mod bench;
+mod compare;
 mod doctor;
 mod explain;
 mod filetests;
 mod gate;
 mod github;
 mod input;
+mod inspect;
 mod mutate;
 mod origin;
 mod output;
@@ -33,9 +35,11 @@ pub enum Command {
     Mutate(mutate::Arguments),
     Bench(bench::Arguments),
     Ptx(ptx::Arguments),
+    Inspect(inspect::Arguments),
     Explain(explain::Arguments),
     Filetests(filetests::Arguments),
     Verify(verify::Arguments),
+    Compare(compare::Arguments),
     Doctor(doctor::Arguments),
 }
 
@@ -48,9 +52,11 @@ impl Command {
             Command::Mutate(arguments) => mutate::execute(&arguments),
             Command::Bench(arguments) => bench::execute(&arguments),
             Command::Ptx(arguments) => ptx::execute(&arguments),
+            Command::Inspect(arguments) => inspect::execute(&arguments),
             Command::Explain(arguments) => explain::execute(&arguments),
             Command::Filetests(arguments) => filetests::execute(&arguments),
             Command::Verify(arguments) => verify::execute(&arguments),
+            Command::Compare(arguments) => compare::execute(&arguments),
             Command::Doctor(arguments) => doctor::execute(&arguments),
         }
     }
@@ -101,10 +107,13 @@ impl Exit {
     }
 }
 
-/// Nothing is wrong with the input: there is no GPU, or somebody stopped the run.
+/// There is no GPU or no tool, somebody stopped the run, or what it would be judged by is broken.
 fn is_undecided(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(cuda::Error::NoDriver | cuda::Error::NoGpu))
-        || matches!(error.downcast_ref(), Some(lab::Error::Interrupted))
+        || matches!(
+            error.downcast_ref(),
+            Some(lab::Error::Interrupted | lab::Error::MissingTool(_) | lab::Error::BrokenPack { .. })
+        )
 }
 
 fn is_unsupported(error: &anyhow::Error) -> bool {

@@ -6,9 +6,9 @@ use super::github::Job;
 use super::input::{BuiltIn, math, quoted, splits};
 use super::output::{PackFormat, findings_json, print_findings, print_json};
 use attention::Problem;
-use attention::configs::Math;
+use attention::configs::{BASELINE, Math};
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::{Case, Outcome, Pack, Progress, Request, Stage, VerifyOptions};
+use lab::{Case, Cost, Outcome, Pack, Progress, Rate, Request, Stage, StageCost, VerifyOptions};
 use launch::Finding;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -18,32 +18,43 @@ use std::sync::{Arc, Mutex};
 /// Turns a kernel into a pack of evidence: what was shown, with which figures, and what was not run
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash prove                                the built-in kernels, on the emulator\n  veriflash prove --kernel my/kernel.ptx         a kernel of yours, with an [attention] table in its recipe\n  veriflash prove --problem 'B1 H2 S128 D128' --config 8\n  veriflash prove --gate merge                   exits 0 only if the gate holds, 4 if a stage was not run\n  veriflash prove --gate publication --second DIR    and the pack of another day or machine agrees\n\nThe pack is a folder; `veriflash verify` checks it again."
+    after_help = "Examples:\n  veriflash prove                                the built-in kernels, on the emulator\n  veriflash prove --kernel my/kernel.ptx         a kernel of yours, with an [attention] table in its recipe\n  veriflash prove --kernel ampere --config 1      a built-in kernel, on problems that make it do all it can\n  veriflash prove --problem 'B1 H2 S128 D128' --config 8\n  veriflash prove --gate merge                   exits 0 only if the gate holds, 4 if a stage was not run\n  veriflash prove --gate publication --second DIR    and the pack of another day or machine agrees\n\nThe pack is a folder; `veriflash verify` checks it again."
 )]
 pub struct Arguments {
-    /// A kernel that computes attention: a `.ptx` with its recipe, or a `.toml`; may be given several times
-    #[arg(long = "kernel", value_name = "FILE")]
+    /// A kernel that computes attention: a `.ptx` with its recipe, or a `.toml`; may be given several times. `ampere` names
+    /// the built-in kernels
+    #[arg(long = "kernel", value_name = "FILE|ampere")]
     kernels: Vec<PathBuf>,
 
-    /// Built-in kernels instead, for these problems, such as `B2 H8 S512 D64 causal`; may be given several times
-    #[arg(long = "problem", value_name = "PROBLEM", conflicts_with = "kernels")]
+    /// Built-in kernels for these problems, such as `B2 H8 S512 D64 causal`; may be given several times. Unless given, those
+    /// that make the configuration do all it can
+    #[arg(long = "problem", value_name = "PROBLEM")]
     problems: Vec<Problem>,
 
-    /// The number of the configuration that computes the problems; the planner's choice unless given
-    #[arg(long, requires = "problems", conflicts_with = "kernels")]
+    /// The number of the built-in kernels' configuration; the planner's choice unless given
+    #[arg(long)]
     config: Option<u32>,
 
     /// What multiplies: `tensor`, or `scalar`, the baseline of configs 1 to 5; with it, config 1 unless given
-    #[arg(long, default_value = "tensor", value_parser = math, requires = "problems", conflicts_with = "kernels")]
-    math: Math,
+    #[arg(long, value_parser = math)]
+    math: Option<Math>,
 
-    /// With `--problem` and `--config`: into how many blocks it splits the keys of one block of queries, 1 to 32
+    /// With `--config`: into how many blocks it splits the keys of one block of queries, 1 to 32
     #[arg(long, value_name = "N", requires = "config", value_parser = splits)]
     splits: Option<u32>,
 
     /// The folder of the pack; a pack that is there is replaced
     #[arg(long, default_value = "evidence")]
     out: PathBuf,
+
+    /// Run every stage again. Unless given, a stage that passed in the pack that is there, on the same kernels, recipes and
+    /// settings, with the same tools and by the same program, is kept
+    #[arg(long)]
+    fresh: bool,
+
+    /// What an hour of this machine costs, such as 3.50/h: the pack says what it came to
+    #[arg(long, value_name = "PRICE/h")]
+    rate: Option<Rate>,
 
     #[command(flatten)]
     judged_by: JudgedBy,
@@ -55,7 +66,8 @@ pub struct Arguments {
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let gates = arguments.judged_by.gates()?;
-    let request = request(arguments)?;
+    let Arguments { fresh, ref rate, .. } = *arguments;
+    let request = Request { fresh, rate: rate.clone(), ..request(arguments)? };
     let watch = Watch::new()?;
     let pack = lab::prove(&request, &watch)?;
     let options = VerifyOptions { progress: &watch, ..VerifyOptions::default() };
@@ -84,6 +96,7 @@ fn print_pack(cases: &[Case], pack: &Pack, judged: &Judged) {
         print_findings(&case.kernel, &own, &repeat);
     }
     println!("{}", pack.table());
+    println!("cost: {}", pack.cost);
     println!("pack: {} (check it with `veriflash verify {folder}`)", pack.folder.display());
     judged.lines().for_each(|line| println!("{line}"));
     println!("{}", pack.tally());
@@ -95,6 +108,16 @@ fn pack_json(pack: &Pack, judged: &Judged) -> Value {
         "stages": stages_json(&pack.outcomes),
         "gates": judged.json(),
         "pack": pack.folder.display().to_string(),
+        "cost": cost_json(&pack.cost),
+    })
+}
+
+fn cost_json(cost: &Cost) -> Value {
+    let stage = |one: &StageCost| json!({ "stage": one.stage.name(), "seconds": one.seconds(), "kept": one.kept });
+    json!({
+        "stages": cost.stages.iter().map(stage).collect::<Vec<_>>(),
+        "seconds": cost.seconds(),
+        "rate": cost.rate.as_ref().map(Rate::to_string),
     })
 }
 
@@ -107,35 +130,51 @@ pub fn stages_json(outcomes: &[Outcome]) -> Value {
     outcomes.iter().map(stage).collect()
 }
 
+/// The word for the built-in kernels: all of them are of one family.
+const FAMILY: &str = "ampere";
+
 fn request(arguments: &Arguments) -> anyhow::Result<Request> {
-    if !arguments.problems.is_empty() {
-        return built_in(arguments);
+    let Arguments { kernels, problems, config, math, out, .. } = arguments;
+    let family = kernels.iter().any(|kernel| kernel.as_os_str() == FAMILY);
+    if family || !problems.is_empty() {
+        let help = "prove those of one kind first, then the others into another folder";
+        anyhow::ensure!(
+            kernels.is_empty() || (family && kernels.len() == 1),
+            "`--kernel FILE` cannot be used with kernels of ours: {help}"
+        );
+        return built_in(arguments, family);
     }
-    if arguments.kernels.is_empty() {
-        return Ok(Request::standard(&arguments.out)?);
+    for (flag, given) in [("config", config.is_some()), ("math", math.is_some())] {
+        let help = format!("give a `--problem`, or `--kernel {FAMILY}` alone");
+        anyhow::ensure!(!given, "`--{flag}` asks for a kernel of ours: {help}");
     }
-    let cases = arguments.kernels.iter().map(|path| Case::open(path)).collect::<Result<_, _>>()?;
-    let flags: String = arguments.kernels.iter().map(|path| format!(" --kernel {}", path.display())).collect();
-    Ok(Request { command: format!("veriflash prove{flags}"), ..Request::new(cases, &arguments.out) })
+    if kernels.is_empty() {
+        return Ok(Request::standard(out)?);
+    }
+    let cases = kernels.iter().map(|path| Case::open(path)).collect::<Result<_, _>>()?;
+    let flags: String = kernels.iter().map(|path| format!(" --kernel {}", path.display())).collect();
+    Ok(Request { command: format!("veriflash prove{flags}"), ..Request::new(cases, out) })
 }
 
-fn built_in(arguments: &Arguments) -> anyhow::Result<Request> {
-    let Arguments { config, math, splits, .. } = *arguments;
-    let one = |problem: &Problem| {
-        let (problem, math) = (Some(problem.clone()), Some(math));
-        BuiltIn { problem, config, math, debug: false, splits, arch: None }
+fn built_in(arguments: &Arguments, family: bool) -> anyhow::Result<Request> {
+    let Arguments { config, math, splits, ref out, .. } = *arguments;
+    let words = |problem: Option<Problem>| BuiltIn { problem, config, math, debug: false, splits, arch: None };
+    let problems = match (arguments.problems.as_slice(), config.or(math.map(|_| BASELINE))) {
+        ([], None) => {
+            return Ok(Request { command: format!("veriflash prove --kernel {FAMILY}"), ..Request::standard(out)? });
+        }
+        ([], Some(id)) => lab::witnesses(&words(None).config_of(id)?)?,
+        (problems, _) => problems.to_vec(),
     };
-    let cases = arguments
-        .problems
-        .iter()
-        .map(|problem| Ok(Case::new(one(problem).kernel()?)?))
-        .collect::<anyhow::Result<_>>()?;
+    let case = |problem: &Problem| Ok(Case::new(words(Some(problem.clone())).kernel()?)?);
+    let cases = problems.iter().map(case).collect::<anyhow::Result<_>>()?;
+    let family = family.then(|| format!(" --kernel {FAMILY}"));
     let problems = arguments.problems.iter().map(|problem| format!(" --problem {}", quoted(&problem.to_string())));
     let config = config.map(|id| format!(" --config {id}"));
-    let scalar = (math == Math::Scalar).then_some(" --math scalar".into());
+    let scalar = (math == Some(Math::Scalar)).then_some(" --math scalar".into());
     let splits = splits.map(|splits| format!(" --splits {splits}"));
-    let flags: String = problems.chain(config).chain(scalar).chain(splits).collect();
-    Ok(Request { command: format!("veriflash prove{flags}"), ..Request::new(cases, &arguments.out) })
+    let flags: String = family.into_iter().chain(problems).chain(config).chain(scalar).chain(splits).collect();
+    Ok(Request { command: format!("veriflash prove{flags}"), ..Request::new(cases, out) })
 }
 
 /// A progress bar on a terminal, nothing in a pipe; Ctrl-C ends the run between two steps.

@@ -93,8 +93,8 @@ pub fn placement(
     device: u32,
 ) -> Result<(), Error> {
     output_shape(problem, inputs[0], o)?;
-    let needed = 4 * u64::from(problem.batch()) * u64::from(problem.heads()) * u64::from(problem.queries());
-    if lse.bytes != needed {
+    let needed = [4, problem.batch(), problem.heads(), problem.queries()].map(u128::from).into_iter().product();
+    if u128::from(lse.bytes) != needed {
         return Err(Error::Length { argument: "lse", unit: "bytes", found: lse.bytes, expected: needed });
     }
     let [q, k, v] = inputs;
@@ -165,12 +165,12 @@ fn output_shape(problem: &Problem, q: &Placed, o: &Placed) -> Result<(), Error> 
 
 impl Placed {
     /// Bytes from the first to behind the last element.
-    fn reach(&self) -> u64 {
+    fn reach(&self) -> u128 {
         if self.view.shape.contains(&0) {
             return 0;
         }
-        let last = self.steps().map(|(_, extent, stride)| stride.saturating_mul(u64::from(extent) - 1));
-        last.fold(1, u64::saturating_add).saturating_mul(ELEMENT_BYTES)
+        let last = self.steps().map(|(_, extent, stride)| u128::from(stride) * (u128::from(extent) - 1));
+        (1 + last.sum::<u128>()) * u128::from(ELEMENT_BYTES)
     }
 
     /// Dimensions that have a second element, with their extents and strides.
@@ -182,9 +182,9 @@ impl Placed {
     /// All that it reaches, which is inside of its memory.
     fn span(&self) -> Result<Span, Error> {
         let expected = self.reach();
-        match expected <= self.bytes {
-            true => Ok((self.argument, self.address, self.address.saturating_add(expected))),
-            false => Err(Error::Length { argument: self.argument, unit: "bytes", found: self.bytes, expected }),
+        match u64::try_from(expected) {
+            Ok(reach) if reach <= self.bytes => Ok((self.argument, self.address, self.address.saturating_add(reach))),
+            _ => Err(Error::Length { argument: self.argument, unit: "bytes", found: self.bytes, expected }),
         }
     }
 
@@ -212,13 +212,13 @@ impl Placed {
             count += 1;
         }
         steps[..count].sort_unstable_by_key(|(_, _, stride)| *stride);
-        let mut reach: u64 = 1;
+        let mut reach: u128 = 1;
         for (index, extent, stride) in steps[..count].iter().copied() {
-            if stride < reach {
+            if u128::from(stride) < reach {
                 let expected = format!("at least {reach}, so that no two elements share a place");
                 return Err(self.stride(index, stride, expected));
             }
-            reach = stride.saturating_mul(u64::from(extent) - 1).saturating_add(reach);
+            reach += u128::from(stride) * (u128::from(extent) - 1);
         }
         Ok(())
     }
@@ -246,14 +246,16 @@ pub fn host<N: Number>(
         true => (Layout::Bshd, "as packed sequences are: (rows, heads, columns)"),
         false => (q.layout, "as `q` is"),
     };
-    if tensor.layout != expected && tensor.strides.is_none() {
+    // Beside strides of `q`, others may have any order.
+    let orders_count = tensor.strides.is_none() && (packed || q.strides.is_none());
+    if tensor.layout != expected && orders_count {
         let (found, expected) = (tensor.layout.to_string(), expected.to_string());
         return Err(Error::Layout { argument, found, expected, reason });
     }
     let placed = Placed { argument, view, address: 0, bytes: values * ELEMENT_BYTES, device: 0 };
     if tensor.strides.is_none() {
-        let expected = view.shape.into_iter().map(u64::from).fold(1, u64::saturating_mul);
-        return match values == expected {
+        let expected = view.shape.into_iter().map(u128::from).product();
+        return match u128::from(values) == expected {
             true => Ok(()),
             false => Err(Error::Length { argument, unit: "elements", found: values, expected }),
         };
@@ -261,8 +263,8 @@ pub fn host<N: Number>(
     if let Some((index, _, stride)) = placed.steps().find(|(index, _, stride)| *index == 3 && *stride != 1) {
         return Err(placed.stride(index, stride, "1: columns are contiguous".into()));
     }
-    let expected = placed.reach() / ELEMENT_BYTES;
-    match expected <= values {
+    let expected = placed.reach() / u128::from(ELEMENT_BYTES);
+    match expected <= values.into() {
         true => Ok(()),
         false => Err(Error::Length { argument, unit: "elements", found: values, expected }),
     }

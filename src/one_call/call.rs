@@ -5,10 +5,10 @@ use super::tensor::View;
 use super::{Error, Options, arguments};
 use attention::Problem;
 use attention::configs::Config;
-use attention::problem::{Packed, ProblemBuilder};
+use attention::problem::{Packed, ProblemBuilder, lengths as lengths_of};
 
 /// What a grid may have along z. CUDA C++ Programming Guide, "Compute Capabilities".
-const MOST_SEQUENCES: u64 = 65535;
+const MOST_SEQUENCES: u32 = 65535;
 
 pub struct Call {
     /// That of the shapes: packed sequences are one batch entry with all their rows.
@@ -39,8 +39,20 @@ impl Call {
     pub fn of_kernels(q: &View, k: &View, v: &View, options: &Options) -> Result<Call, Error> {
         let call = Call::new(q, k, v, options)?;
         arguments::kernel_columns(q, v)?;
+        call.check_grid()?;
         attention::kernels::check_kind(call.problem.dtype(), call.problem.dims())?;
         Ok(call)
+    }
+
+    /// Whether a grid has a place for every packed sequence.
+    pub fn check_grid(&self) -> Result<(), Error> {
+        match self.sequences {
+            Some(Sequences { count, .. }) if count > MOST_SEQUENCES => {
+                let expected = || format!("at most {MOST_SEQUENCES}, which a grid has room for, or `Backend::Cpu`");
+                Err(arguments::shape("cu_q", "sequences", count, expected))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub fn grid(&self, config: &Config) -> [u32; 3] {
@@ -98,7 +110,7 @@ fn lengths(problem: &Problem, options: &Options) -> Result<(), Error> {
     for (extra, words) in options.extras.iter() {
         let (expected, reason) = match extra {
             Extra::CuQ if places < 2 => (2, "at least, where a sequence begins and where it ends"),
-            Extra::CuQ if places > MOST_SEQUENCES + 1 => (MOST_SEQUENCES + 1, "at most"),
+            Extra::CuQ if places > u32::MAX.into() => (u32::MAX.into(), "at most"),
             Extra::CuQ => (places, "in whole numbers of four bytes"),
             Extra::CuK => (places, "as many as `cu_q` has"),
             Extra::Slopes | Extra::ScoreNumbers | Extra::Sinks => (problem.heads().into(), "one for each head"),
@@ -144,16 +156,14 @@ fn sequences(problem: &Problem, options: &Options) -> Result<Option<Sequences>, 
     let count = (cu_q.bytes() / WORD_BYTES) as u32 - 1;
     let longest = match (cu_q, cu_k) {
         (Words::Integers(of_q), Words::Integers(of_k)) => {
-            let packed = Packed::new(of_q.to_vec(), of_k.to_vec())?;
-            let totals = packed.totals();
-            for (argument, tensor, found, expected) in
-                [("cu_q", "q", totals.queries, q.rows), ("cu_k", "k", totals.keys, k.rows)]
-            {
+            Packed::check(of_q, of_k)?;
+            for (argument, tensor, places, expected) in [("cu_q", "q", of_q, q.rows), ("cu_k", "k", of_k, k.rows)] {
+                let found = places.last().copied().unwrap_or_default();
                 if found != expected {
                     return Err(Error::Ends { argument, found, expected, tensor });
                 }
             }
-            packed.longest().queries
+            lengths_of(of_q).max().unwrap_or_default()
         }
         _ => q.rows,
     };

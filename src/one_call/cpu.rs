@@ -14,10 +14,9 @@ pub fn into<N: Number>(
     o: &mut [N],
     lse: &mut [f32],
 ) -> Result<(), Error> {
-    if options.needs_a_gpu() {
-        let found = "is given beside `Backend::Cpu`";
-        let expected = "a GPU or the emulator, or no config, math, stream and debug kernels";
-        return Err(Error::Combination { argument: "config", found, expected });
+    if let Some(argument) = options.of_kernels() {
+        let (found, expected) = ("is given beside `Backend::Cpu`", "a GPU or the emulator: plain cores run no kernel");
+        return Err(Error::Combination { argument, found, expected });
     }
     let floats = |extra| match options.extras.get(extra) {
         Some(Words::Floats(values)) => *values,

@@ -13,8 +13,9 @@ use tile::prelude::U32;
 /// again by this very value. No other value finds it, so that two masks never share a kernel by mistake, whatever their types
 /// and fields are. One that is made anew for every call is right, too, but has the kernel's text generated every time.
 ///
-/// The mask is asked while a kernel is built and not again: what it answers must not change meanwhile, so only shared access
-/// to it is given.
+/// For a kernel the mask is asked while it is built and not again. Plain cores ask it in every call, on several threads, about
+/// numbers: it answers with numbers, so that it cannot use what only lanes of a kernel have (`shuffle_xor`, memory). What it answers
+/// must not change, so only shared access to it is given.
 ///
 /// ```
 /// use std::ops::Range;

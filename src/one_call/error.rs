@@ -18,7 +18,7 @@ pub enum Error {
     Layout { argument: &'static str, found: String, expected: String, reason: &'static str },
     /// Memory that is shorter than what the shape and the strides reach, or a slice that is longer than its shape.
     #[error("`{argument}` has {found} {unit}: expected {expected} for its shape")]
-    Length { argument: &'static str, unit: &'static str, found: u64, expected: u64 },
+    Length { argument: &'static str, unit: &'static str, found: u64, expected: u128 },
     /// An array of numbers that is longer or shorter than the shapes of Q, K and V say.
     #[error("`{argument}` has {found} {unit}: expected {expected}, {reason}")]
     Count { argument: &'static str, unit: &'static str, found: u64, expected: u64, reason: &'static str },
@@ -62,7 +62,10 @@ pub enum Error {
     #[error(transparent)]
     Problem(#[from] attention::Error),
     /// No GPU to compute on.
-    #[error("no GPU computes this: leave it to `Backend::Auto`, without a config, or ask for `Backend::Cpu` ({why})")]
+    #[error(
+        "no GPU computes this ({why}): `Backend::Emulator` runs kernels without one; or ask for `Backend::Cpu`, which \
+         takes host tensors, and no config, math, stream and debug"
+    )]
     NoGpu { why: cuda::Error },
     /// The driver failed.
     #[error(transparent)]

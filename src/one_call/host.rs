@@ -63,7 +63,7 @@ pub fn attention_into_host<N: Number>(
     let rows = elements / call.problem.value_dim() as usize;
     for (argument, found, expected) in [("o", o.len(), elements), ("lse", lse.len(), rows)] {
         if found != expected {
-            let (found, expected) = (found as u64, expected as u64);
+            let (found, expected) = (found as u64, expected as u128);
             return Err(Error::Length { argument, unit: "elements", found, expected });
         }
     }
@@ -100,10 +100,11 @@ fn into<N: Number>(
     }
     let [q, _, v] = inputs.map(HostTensor::view);
     arguments::kernel_columns(&q, &v)?;
+    call.check_grid()?;
     kernels::check_kind(call.problem.dtype(), call.problem.dims())?;
     let extras = options.extras.try_map(|extra, words| words.on_host(extra))?;
-    let dense = inputs.map(HostTensor::dense);
-    let inputs = dense.each_ref().map(|(values, shape, layout)| HostTensor::new(values, *shape).layout(*layout));
+    let dense = inputs.map(|tensor| tensor.dense(q.layout()));
+    let inputs = [0, 1, 2].map(|index| HostTensor::new(&dense[index], inputs[index].shape).layout(q.layout()));
     let (bits, of_rows) = match backend {
         Backend::Emulator => on_emulator(call, inputs.each_ref(), &extras, options)?,
         _ => on_gpu(call, inputs.each_ref(), &extras, options)?,

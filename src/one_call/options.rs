@@ -64,9 +64,11 @@ impl<'a> Options<'a> {
         self
     }
 
-    /// A mask of the user's own, instead of the built-in ones. It is compiled into the kernel; [`Custom`] has an example.
+    /// A mask of the user's own, instead of the built-in ones. It is compiled into the kernel; plain cores ask it in every call.
+    /// [`Custom`] has an example.
     ///
-    /// What it promises is not checked on a GPU: run it once with [`Options::emulator`], which does.
+    /// What it promises is checked neither on a GPU nor on plain cores: run it once with [`Options::emulator`], which does. Where it
+    /// contradicts itself, plain cores believe `seen_by_some` and `seen_by_all` for single queries before they ask `sees`.
     pub fn mask_with<M: Mask>(mut self, mask: &'a Custom<M>) -> Self {
         self.custom_mask = Some(mask);
         self
@@ -180,7 +182,7 @@ impl<'a> Options<'a> {
         self
     }
 
-    /// A score of the user's own. It is compiled into the kernel.
+    /// A score of the user's own. It is compiled into the kernel; plain cores ask it for every score.
     ///
     /// ```
     /// use veriflash::attention::kernels::parts::scores::Head;
@@ -320,9 +322,11 @@ impl<'a> Options<'a> {
         self
     }
 
-    /// Whether something is asked for that only kernels have.
-    pub(super) fn needs_a_gpu(&self) -> bool {
-        self.config.is_some() || self.math.is_some() || self.stream.is_some() || self.debug
+    /// The first option that only kernels have.
+    pub(super) fn of_kernels(&self) -> Option<&'static str> {
+        let (config, math, stream) = (self.config.is_some(), self.math.is_some(), self.stream.is_some());
+        let given = [("config", config), ("math", math), ("stream", stream), ("debug", self.debug)];
+        given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
     }
 
     /// Whether the config exists, and has the math.

@@ -147,10 +147,9 @@ impl<'a, N: Number> HostTensor<'a, N> {
         HostTensor { layout: Layout::Bshd, packed: true, ..HostTensor::new(values, shape) }
     }
 
-    /// In another order in memory; the shape stays (batch, heads, rows, columns).
-    pub fn layout(mut self, layout: Layout) -> HostTensor<'a, N> {
-        self.layout = layout;
-        self
+    /// In another order in memory, without gaps, whatever strides were said before; the shape stays (batch, heads, rows, columns).
+    pub fn layout(self, layout: Layout) -> HostTensor<'a, N> {
+        HostTensor { layout, strides: None, ..self }
     }
 
     /// With other distances: elements from one to the next batch entry, head, row and column, which are contiguous. O is in the
@@ -170,18 +169,22 @@ impl<'a, N: Number> HostTensor<'a, N> {
         self
     }
 
+    /// The sizes of (batch, heads, rows, columns).
+    pub fn shape(&self) -> [u32; 4] {
+        self.shape
+    }
+
     pub(super) fn view(&self) -> View {
         let view = View::new(N::DTYPE, self.shape, self.layout);
         View { strides: self.strides.unwrap_or(view.strides), ..view }
     }
 
-    /// Without gaps, for kernels, whose recipes know two orders.
-    pub(super) fn dense(&self) -> (Cow<'a, [N]>, [u32; 4], Layout) {
-        let Some([batch_stride, head_stride, row_stride, _]) = self.strides.map(|strides| strides.map(|s| s as usize))
-        else {
-            return (Cow::Borrowed(self.values), self.shape, self.layout);
-        };
-        let layout = self.view().layout();
+    /// Without gaps and in this order, for kernels, whose recipes know two.
+    pub(super) fn dense(&self, layout: Layout) -> Cow<'a, [N]> {
+        if self.strides.is_none() && self.layout == layout {
+            return Cow::Borrowed(self.values);
+        }
+        let [batch_stride, head_stride, row_stride, _] = self.view().strides.map(|stride| stride as usize);
         let [batch, heads, rows, columns] = self.shape.map(|extent| extent as usize);
         let mut values = Vec::with_capacity(batch * heads * rows * columns);
         let (outer, inner) = if layout == Layout::Bhsd { (heads, rows) } else { (rows, heads) };
@@ -193,6 +196,6 @@ impl<'a, N: Number> HostTensor<'a, N> {
                 &self.values[batch * batch_stride + head * head_stride + row * row_stride..][..columns],
             );
         }
-        (Cow::Owned(values), self.shape, layout)
+        Cow::Owned(values)
     }
 }

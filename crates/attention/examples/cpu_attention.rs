@@ -25,11 +25,14 @@ pub struct Sizes {
     dtype: u32,
     /// The last query sees the last key, and each earlier one a key less.
     causal: u32,
-    /// An index of [`InstructionSet::ALL`]; any other is the best that there is.
+    /// An index of [`InstructionSet::ALL`]; [`BEST`] is the best that there is.
     instructions: u32,
 }
 
-/// Zero if all went well.
+/// Of [`Sizes::instructions`].
+const BEST: u32 = 99;
+
+/// Zero if all went well, 1 if the problem is refused, 2 if this processor lacks the instructions.
 ///
 /// # Safety
 /// The pointers point to tensors of these sizes, and nobody else uses the outputs meanwhile.
@@ -43,16 +46,24 @@ pub unsafe extern "C" fn veriflash_cpu_attention(
     lse: *mut f32,
 ) -> i32 {
     let Ok(problem) = problem(sizes) else { return 1 };
+    let Some(set) = instructions(sizes.instructions) else { return 2 };
     // SAFETY: as the caller promises.
     unsafe {
         match sizes.dtype {
-            0 => run::<f32>(sizes, &problem, [q, k, v], o, lse),
-            1 => run::<f16>(sizes, &problem, [q, k, v], o, lse),
-            2 => run::<bf16>(sizes, &problem, [q, k, v], o, lse),
+            0 => run::<f32>(set, &problem, [q, k, v], o, lse),
+            1 => run::<f16>(set, &problem, [q, k, v], o, lse),
+            2 => run::<bf16>(set, &problem, [q, k, v], o, lse),
             _ => return 1,
         }
     }
     0
+}
+
+fn instructions(number: u32) -> Option<InstructionSet> {
+    match number {
+        BEST => Some(InstructionSet::best()),
+        _ => InstructionSet::ALL.get(number as usize).copied().filter(|set| set.is_here()),
+    }
 }
 
 fn problem(sizes: &Sizes) -> Result<Problem, attention::Error> {
@@ -63,7 +74,7 @@ fn problem(sizes: &Sizes) -> Result<Problem, attention::Error> {
 
 /// # Safety
 /// The pointers point to tensors of the problem's shapes.
-unsafe fn run<N: Number>(sizes: &Sizes, problem: &Problem, inputs: [*const u8; 3], o: *mut u8, lse: *mut f32) {
+unsafe fn run<N: Number>(set: InstructionSet, problem: &Problem, inputs: [*const u8; 3], o: *mut u8, lse: *mut f32) {
     let [q, k, v] = [0, 1, 2].map(|index| {
         let shape: Shape = [problem.q_shape(), problem.k_shape(), problem.v_shape()][index];
         // SAFETY: as the caller promises.
@@ -78,6 +89,5 @@ unsafe fn run<N: Number>(sizes: &Sizes, problem: &Problem, inputs: [*const u8; 3
     };
     let (mask, score) = (Sight::Kind(problem.mask()), Change::Kind(ScoreKind::Plain));
     let forward = Forward { problem, q, k, v, mask, score, numbers: &[], sinks: &[], documents: None, packed: None };
-    let set = InstructionSet::ALL.get(sizes.instructions as usize).copied().unwrap_or_else(InstructionSet::best);
     forward.run_with(set, o, shape.strides(), lse);
 }

@@ -15,12 +15,12 @@ pub enum Error {
     Zero { what: &'static str },
     #[error("{heads} heads cannot share {kv_heads} kv heads: expected a multiple of the kv heads")]
     Heads { heads: u32, kv_heads: u32 },
-    #[error("scale {found} is not supported: expected a finite number above 0")]
+    #[error("scale {found} is not supported: expected a number above 0, and at most 2^127")]
     Scale { found: f32 },
     #[error("soft-cap {found} is not supported: expected a finite number above 0")]
     SoftCap { found: f32 },
     #[error(
-        "{argument} {found}: expected where each sequence begins and the last one ends, from 0 on and never backwards"
+        "`{argument}` {found}: expected where each sequence begins and the last one ends, from 0 on and never backwards"
     )]
     Cumulative { argument: &'static str, found: String },
     #[error("tensor {tensor} would hold {found} elements: expected at most {limit}")]

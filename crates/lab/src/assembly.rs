@@ -55,7 +55,7 @@ pub fn assemble(cases: &[Case], asked: &[Target], ptxas: &Tool) -> Result<Assemb
     jobs.into_par_iter().map(run).collect()
 }
 
-fn run_ptxas(text: &str, target: &str, ptxas: &Tool) -> Result<Assembled, String> {
+pub(crate) fn run_ptxas(text: &str, target: &str, ptxas: &Tool) -> Result<Assembled, String> {
     let folder = scratch()?;
     let (source, cubin) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
     fs::write(&source, text).map_err(|error| format!("{}: {error}", source.display()))?;

@@ -1,4 +1,4 @@
-//! Why there is no pack, or nothing to verify. A kernel that is wrong is not an error: its stage fails.
+//! Why there is no pack, or nothing to verify or to inspect. A kernel that is wrong is not an error: its stage fails.
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,12 @@ pub enum Error {
     Settings(launch::Error),
     #[error("{}: {message}", path.display())]
     Folder { path: PathBuf, message: String },
+    #[error("{kernel}: {message}")]
+    Assembly { kernel: String, message: String },
+    #[error("{0} was not found: get it with `{install}`", install = crate::tools::INSTALL)]
+    MissingTool(&'static str),
+    #[error("{}: the pack is broken: {why}", path.display())]
+    BrokenPack { path: PathBuf, why: String },
     #[error("interrupted: nothing was written")]
     Interrupted,
 }

@@ -29,6 +29,12 @@ pub struct Execution {
 /// The memory before a run: inputs drawn from `data_seed`, outputs poisoned whatever the recipe says.
 pub fn memory(case: &Case, data_seed: u64, poison: Poison) -> Result<Memory, launch::Error> {
     let mut memory = Memory::new(&case.resolved, data_seed)?;
+    poison_outputs(case, &mut memory, poison);
+    Ok(memory)
+}
+
+/// Outputs as if nobody had written them; everything else stays as it is.
+pub fn poison_outputs(case: &Case, memory: &mut Memory, poison: Poison) {
     for buffer in memory.buffers.iter_mut().filter(|buffer| case.outputs().contains(&buffer.name.as_str())) {
         buffer.initialised = false;
         let mut element = vec![];
@@ -38,7 +44,6 @@ pub fn memory(case: &Case, data_seed: u64, poison: Poison) -> Result<Memory, lau
         }
         buffer.contents = Contents::repeated(&element, buffer.contents.len());
     }
-    Ok(memory)
 }
 
 /// Runs `kernel`, which is the case's own or one that was changed on purpose.

@@ -10,7 +10,7 @@
 //!
 //! let request = Request::standard("evidence")?;
 //! let pack = lab::prove(&request, &lab::Silent)?;
-//! println!("{}\n{}", pack.table(), pack.tally()); // …, 5 passed, 0 failed, 3 not run
+//! println!("{}\n{}", pack.table(), pack.tally()); // …, 6 passed, 0 failed, 2 not run
 //! assert!(lab::verify(&pack.folder, &VerifyOptions::default())?.accepted());
 //! # Ok::<(), lab::Error>(())
 //! ```
@@ -18,12 +18,16 @@
 mod assembly;
 pub mod bench;
 mod case;
+pub mod compare;
+mod cost;
 mod cubin;
 mod error;
 mod figures;
 mod gate;
 pub mod gpu;
 mod harness;
+mod inspect;
+mod kept;
 mod machine;
 pub mod measure;
 mod occupancy;
@@ -33,25 +37,29 @@ mod progress;
 mod prove;
 mod report;
 mod request;
-mod sass;
+pub mod sass;
 pub mod stages;
 pub mod tools;
+pub mod usage;
 mod verify;
 
 pub use assembly::{MachineCode, machine_code};
 pub use case::Case;
+pub use cost::{Cost, Rate, StageCost};
 pub use error::Error;
-pub use figures::Figure;
+pub use figures::{Figure, Subject};
 pub use gate::{Gate, GateResult, Made, SETTINGS, SecondRun, Unmet, gates_of};
+pub use inspect::{BlockShape, Build, Code, Inspection, Taken, inspect};
+pub use occupancy::Occupancy;
 pub use outcome::{Outcome, State, Tally};
 pub use pack::Pack;
 pub use progress::{Progress, Silent};
 pub use prove::prove;
 pub use report::table;
-pub use request::{Request, Settings};
+pub use request::{Request, Settings, witnesses};
 pub use stages::Stage;
 pub use tools::{Tool, Toolbox};
 pub use verify::{Check, CheckResult, Verification, VerifyOptions, verify};
 
 /// The version of the files in a pack.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;

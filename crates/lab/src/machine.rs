@@ -1,7 +1,10 @@
-//! Where and when a pack was made: the only part of it that differs between two runs.
+//! Where and when a pack was made. This and its cost are what differs between two runs.
 
+use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs, thread};
+
+use launch::hash;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +19,8 @@ pub struct Machine {
     pub threads: usize,
     pub ptxas: Option<String>,
     pub nvdisasm: Option<String>,
+    /// SHA-256 of the program that made the pack, where it can be read: a version says less.
+    pub program: Option<String>,
 }
 
 impl Machine {
@@ -27,6 +32,7 @@ impl Machine {
             threads: thread::available_parallelism().map_or(1, |count| count.get()),
             ptxas: tools.ptxas.as_ref().map(|tool| tool.version.clone()),
             nvdisasm: tools.nvdisasm.as_ref().map(|tool| tool.version.clone()),
+            program: program(),
         }
     }
 
@@ -38,6 +44,13 @@ impl Machine {
         };
         known(self) == known(other)
     }
+}
+
+/// SHA-256 of the program that runs, computed once.
+pub fn program() -> Option<String> {
+    static PROGRAM: LazyLock<Option<String>> =
+        LazyLock::new(|| Some(hash::hex(&fs::read(env::current_exe().ok()?).ok()?)));
+    PROGRAM.clone()
 }
 
 fn processor() -> Option<String> {

@@ -47,21 +47,37 @@ pub struct Block {
     pub shared_bytes: u32,
 }
 
-/// Blocks per multiprocessor, and the share of its warps that they fill in percent; nothing for an unknown target.
-pub fn of(target: Target, block: Block) -> Option<(u32, u32)> {
+/// What of a multiprocessor the blocks fill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Per multiprocessor; none of them runs if one does not fit.
+    pub blocks: u32,
+    pub warps: u32,
+    pub most_warps: u32,
+    /// The share of its warps, rounded down.
+    pub percent: u32,
+    /// What keeps another block out: `registers`, `shared memory`, `warps` or `blocks`, and more than one where they tie.
+    pub limited_by: Vec<&'static str>,
+}
+
+/// Nothing for an unknown target.
+pub fn of(target: Target, block: Block) -> Option<Occupancy> {
     let limits = limits(target)?;
-    if block.shared_bytes > limits.block_shared_bytes || block.threads == 0 {
-        return Some((0, 0));
-    }
     let warps = block.threads.div_ceil(WARP);
-    let by_warps = limits.warps / warps;
     let registers_per_warp = (block.registers * WARP).next_multiple_of(REGISTER_UNIT).max(REGISTER_UNIT);
     let warps_by_registers = REGISTERS / SCHEDULERS / registers_per_warp * SCHEDULERS;
-    let by_registers = warps_by_registers / warps.next_multiple_of(SCHEDULERS);
     let shared = (block.shared_bytes + RESERVED_SHARED_BYTES).next_multiple_of(SHARED_UNIT);
-    let by_shared = limits.shared_bytes / shared;
-    let blocks = by_warps.min(by_registers).min(by_shared).min(limits.blocks);
-    Some((blocks, blocks * warps * 100 / limits.warps))
+    let fits = block.shared_bytes <= limits.block_shared_bytes;
+    let most = [
+        ("registers", warps_by_registers.checked_div(warps.next_multiple_of(SCHEDULERS)).unwrap_or(0)),
+        ("shared memory", if fits { limits.shared_bytes / shared } else { 0 }),
+        ("warps", limits.warps.checked_div(warps).unwrap_or(0)),
+        ("blocks", limits.blocks),
+    ];
+    let blocks = most.iter().map(|(_, blocks)| *blocks).min().unwrap_or(0);
+    let limited_by = most.iter().filter(|(_, most)| *most == blocks).map(|(name, _)| *name).collect();
+    let percent = blocks * warps * 100 / limits.warps;
+    Some(Occupancy { blocks, warps: blocks * warps, most_warps: limits.warps, percent, limited_by })
 }
 
 #[cfg(test)]
@@ -69,7 +85,21 @@ mod tests {
     use super::*;
 
     fn on(sm: u32, threads: u32, registers: u32, shared_bytes: u32) -> Option<(u32, u32)> {
-        of(Target { sm, specific: false }, Block { threads, registers, shared_bytes })
+        let occupancy = of(Target { sm, specific: false }, Block { threads, registers, shared_bytes })?;
+        Some((occupancy.blocks, occupancy.percent))
+    }
+
+    #[test]
+    fn what_keeps_another_block_out_is_named() {
+        let limit = |threads, registers, shared_bytes| {
+            let occupancy = of(Target::SM_90, Block { threads, registers, shared_bytes });
+            occupancy.map(|occupancy| occupancy.limited_by).unwrap_or_default()
+        };
+        assert_eq!(limit(128, 96, 0), ["registers"]);
+        assert_eq!(limit(128, 96, 46080), ["shared memory"]);
+        assert_eq!(limit(1024, 32, 0), ["registers", "warps"]);
+        assert_eq!(limit(32, 8, 0), ["blocks"]);
+        assert_eq!(limit(1024, 255, 0), ["registers"]);
     }
 
     #[test]

@@ -1,20 +1,25 @@
 //! Runs the stages and writes the pack.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use launch::{Finding, hash};
 use rayon::prelude::*;
 
 use crate::assembly::{self, Assembly};
 use crate::case::Case;
+use crate::cost::Cost;
 use crate::figures::Subject;
+use crate::kept::Kept;
 use crate::machine::{self, Machine};
 use crate::outcome::Outcome;
 use crate::pack::manifest::{Claim, Manifest};
 use crate::pack::{Files, MANIFEST, Pack, REPORT, SUMS, kernel_path, recipe_text, sums, write};
 use crate::report::{self, Facts};
 use crate::stages::code::Disassembly;
-use crate::stages::{Evidence, Log, Record, assemble, bench, code, parity, profile, resources, sanitize, stress};
+use crate::stages::{
+    Evidence, Log, Record, Stage, assemble, bench, code, parity, profile, resources, sanitize, stress,
+};
 use crate::{Error, Progress, Request, Settings, Tool, Toolbox};
 
 /// Runs every stage on every kernel and writes a pack.
@@ -22,27 +27,30 @@ use crate::{Error, Progress, Request, Settings, Tool, Toolbox};
 /// A kernel that is wrong gives a pack with a failed stage; an error means that there is no pack.
 pub fn prove(request: &Request, progress: &dyn Progress) -> Result<Pack, Error> {
     write::check_target(&request.folder)?;
-    let gathered = Bench { cases: &request.cases, settings: &request.settings, progress }.gather(&request.tools)?;
-    let (files, outcomes) = files(request, &gathered.evidence, gathered.kernel_files(&request.cases));
+    let bench = Bench { cases: &request.cases, settings: &request.settings, progress };
+    let mut gathered = bench.gather(&request.tools, Kept::open(request).as_ref())?;
+    gathered.cost.rate = request.rate.clone();
+    let kernels = gathered.kernel_files(&request.cases);
+    let (files, outcomes) = files(request, &gathered.evidence, kernels, &gathered.cost);
     if progress.interrupted() {
         return Err(Error::Interrupted);
     }
     write::write(&request.folder, &files)?;
-    Ok(Pack { folder: request.folder.clone(), outcomes, findings: gathered.findings })
+    Ok(Pack { folder: request.folder.clone(), outcomes, findings: gathered.findings, cost: gathered.cost })
 }
 
 /// Everything in the pack: logs, what follows from them, and the files under `kernels/`.
-pub(crate) fn files(request: &Request, evidence: &Evidence, kernels: Files) -> (Files, Vec<Outcome>) {
+pub(crate) fn files(request: &Request, evidence: &Evidence, kernels: Files, cost: &Cost) -> (Files, Vec<Outcome>) {
     let Request { cases, settings, command, tools, .. } = request;
     let subjects: Vec<Subject> = cases.iter().map(Case::subject).collect();
     let outcomes = evidence.outcomes(&subjects);
     let mut files = kernels;
     files.extend(evidence.files().into_iter().map(|(path, text)| (path, text.into_bytes())));
     let version = env!("CARGO_PKG_VERSION");
-    let facts = Facts { version, command, cases, evidence, outcomes: &outcomes };
+    let facts = Facts { version, command, cases, evidence, outcomes: &outcomes, cost };
     files.insert(REPORT.into(), report::markdown(&facts).into_bytes());
     let machine = Machine::here(tools);
-    let claim = Claim { command, settings, cases, outcomes: &outcomes, machine, time: machine::now() };
+    let claim = Claim { command, settings, cases, outcomes: &outcomes, machine, cost, time: machine::now() };
     files.insert(MANIFEST.into(), Manifest::new(claim, &files).text().into_bytes());
     files.insert(SUMS.into(), sums::render(&files).into_bytes());
     (files, outcomes)
@@ -51,6 +59,7 @@ pub(crate) fn files(request: &Request, evidence: &Evidence, kernels: Files) -> (
 /// What stages left: their logs, and what they made on the way.
 pub(crate) struct Gathered {
     pub evidence: Evidence,
+    pub cost: Cost,
     findings: Vec<Finding>,
     machine_code: MachineCode,
 }
@@ -98,6 +107,30 @@ pub(crate) struct Bench<'a> {
     pub progress: &'a dyn Progress,
 }
 
+/// Runs stages or keeps them, and writes down what that took.
+struct Ledger<'a> {
+    bench: &'a Bench<'a>,
+    kept: Option<&'a Kept>,
+    cost: Cost,
+}
+
+impl Ledger<'_> {
+    fn stage<L: Log>(
+        &mut self,
+        of: fn(&Evidence) -> &Record<L>,
+        run: impl FnOnce() -> Result<Record<L>, Error>,
+    ) -> Result<Record<L>, Error> {
+        if let Some((kept, record)) = self.kept.and_then(|kept| Some((kept, kept.record(of)?))) {
+            self.cost.keep(L::STAGE, kept.cost());
+            return self.bench.watch(0, || Ok(record.clone()));
+        }
+        let start = Instant::now();
+        let record = run()?;
+        self.cost.add(L::STAGE, start.elapsed());
+        Ok(record)
+    }
+}
+
 /// Why a stage has no log.
 enum Stop {
     Interrupted,
@@ -105,17 +138,46 @@ enum Stop {
 }
 
 impl Bench<'_> {
-    pub fn gather(&self, tools: &Toolbox) -> Result<Gathered, Error> {
-        let (assemble, machine_code) = self.assemble(tools)?;
-        let parity = self.parity()?;
-        let (sanitize, findings) = self.sanitize()?;
-        let stress = self.watch(0, || Ok(stress::run()))?;
-        let resources = self.watch(0, || Ok(self.resources(&assemble)))?;
-        let code = self.watch(0, || Ok(self.code(&assemble, tools, &machine_code)))?;
-        let bench = self.watch(0, || Ok(bench::run()))?;
-        let profile = self.watch(0, || Ok(profile::run()))?;
+    /// The records of all stages: those that `kept` has, and those that run now.
+    pub fn gather(&self, tools: &Toolbox, kept: Option<&Kept>) -> Result<Gathered, Error> {
+        let (mut ledger, mut findings) = (Ledger { bench: self, kept, cost: Cost::default() }, Vec::new());
+        let mut machine_code = MachineCode::default();
+        let assemble = ledger.stage(
+            |evidence| &evidence.assemble,
+            || {
+                let (record, made) = self.assemble(tools)?;
+                machine_code = made;
+                Ok(record)
+            },
+        )?;
+        if let (Some(kept), true, Record::Ran(log)) = (kept, ledger.cost.is_kept(Stage::Assemble), &assemble) {
+            let (assembly, disassembly) = kept.machine_code(log);
+            machine_code = MachineCode { assembly, disassembly };
+        }
+        let parity = ledger.stage(|evidence| &evidence.parity, || self.parity())?;
+        let sanitize = ledger.stage(
+            |evidence| &evidence.sanitize,
+            || {
+                let (record, found) = self.sanitize()?;
+                findings = found;
+                Ok(record)
+            },
+        )?;
+        let stress = ledger.stage(|evidence| &evidence.stress, || self.stress())?;
+        let resources =
+            ledger.stage(|evidence| &evidence.resources, || self.watch(0, || Ok(self.resources(&assemble))))?;
+        let code = ledger.stage(
+            |evidence| &evidence.code,
+            || {
+                let made = tools.nvdisasm.as_ref().map(|nvdisasm| disassemble(&machine_code.assembly, nvdisasm));
+                machine_code.disassembly = made.unwrap_or_default();
+                self.watch(0, || Ok(self.code(&assemble, tools, &machine_code)))
+            },
+        )?;
+        let bench = ledger.stage(|evidence| &evidence.bench, || self.watch(0, || Ok(bench::run())))?;
+        let profile = ledger.stage(|evidence| &evidence.profile, || self.watch(0, || Ok(profile::run())))?;
         let evidence = Evidence { assemble, parity, sanitize, stress, resources, code, bench, profile };
-        Ok(Gathered { evidence, findings, machine_code })
+        Ok(Gathered { evidence, cost: ledger.cost, findings, machine_code })
     }
 
     /// Tells progress how a stage begins and ends.
@@ -140,9 +202,6 @@ impl Bench<'_> {
                 report
             })))
         })?;
-        if let (Record::Ran(_), Some(nvdisasm)) = (&record, &tools.nvdisasm) {
-            machine_code.disassembly = disassemble(&machine_code.assembly, nvdisasm);
-        }
         Ok((record, machine_code))
     }
 
@@ -175,6 +234,40 @@ impl Bench<'_> {
             }))
         })?;
         Ok((record, findings))
+    }
+
+    pub fn stress(&self) -> Result<Record<stress::Report>, Error> {
+        let schedules = stress::schedules(self.settings);
+        let jobs: Vec<(&Case, stress::Schedule)> =
+            self.cases.iter().flat_map(|case| schedules.iter().map(move |schedule| (case, *schedule))).collect();
+        let modules = stress::by_module(self.cases);
+        self.watch(jobs.len() + modules.len(), || record(self.stressed(&jobs, modules)))
+    }
+
+    /// Launches of every case, and then injected faults where these went well: only there does a mutant tell anything.
+    fn stressed(
+        &self,
+        jobs: &[(&Case, stress::Schedule)],
+        modules: Vec<(String, Vec<&Case>)>,
+    ) -> Result<stress::Report, Stop> {
+        let one = |&(case, schedule): &(&Case, stress::Schedule)| {
+            let shown = stress::shown(case, schedule, self.settings);
+            self.progress.step();
+            shown
+        };
+        let runs: Vec<Vec<stress::Shown>> =
+            jobs.par_iter().map(|job| self.unless_interrupted(|| one(job))).collect::<Result<_, Stop>>()?;
+        let mut report = stress::Report::new(self.cases, runs);
+        let interrupted = || self.progress.interrupted();
+        for (module, cases) in modules {
+            if !report.is_clean(&module) {
+                continue;
+            }
+            let mutation = stress::mutate(module, &cases, self.settings, &interrupted).map_err(Stop::Died)?;
+            report.mutations.push(mutation.ok_or(Stop::Interrupted)?);
+            self.progress.step();
+        }
+        Ok(report)
     }
 
     pub fn resources(&self, assembled: &Record<assemble::Report>) -> Record<resources::Report> {

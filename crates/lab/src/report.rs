@@ -3,27 +3,30 @@
 use std::fmt::Write;
 
 use crate::case::Case;
+use crate::cost::Cost;
 use crate::gate::{Gate, SecondRun};
 use crate::outcome::{Outcome, State, Tally};
 use crate::stages::parity::{Compared, Controlled, Noticed};
 use crate::stages::{Evidence, Record};
 
-/// Stage, result and one sentence, a line each.
-pub fn table(outcomes: &[Outcome]) -> String {
+/// Stage, result and one sentence, a line each; `(kept)` where the stage was not run again.
+pub fn table(outcomes: &[Outcome], cost: &Cost) -> String {
     let mut text = format!("{:<10} {:<9} what it shows\n", "stage", "result");
     for outcome in outcomes {
-        let _ = writeln!(text, "{:<10} {:<9} {}", outcome.stage(), outcome.state().word(), outcome.sentence());
+        let kept = if cost.is_kept(outcome.stage()) { " (kept)" } else { "" };
+        let _ = writeln!(text, "{:<10} {:<9} {}{kept}", outcome.stage(), outcome.state().word(), outcome.sentence());
     }
     text
 }
 
-/// Everything in `REPORT.md`, and nothing that differs between two runs.
+/// Everything in `REPORT.md`; of this only the cost differs between two runs.
 pub(crate) struct Facts<'a> {
     pub version: &'a str,
     pub command: &'a str,
     pub cases: &'a [Case],
     pub evidence: &'a Evidence,
     pub outcomes: &'a [Outcome],
+    pub cost: &'a Cost,
 }
 
 /// The report as Markdown; `verify` renders it again and compares.
@@ -39,6 +42,7 @@ pub(crate) fn markdown(facts: &Facts) -> String {
     parity(&mut text, facts.evidence);
     resources(&mut text, facts.evidence);
     not_run(&mut text, facts.outcomes);
+    cost(&mut text, facts.cost);
     text.push_str(
         "## How to check this\n\n`veriflash verify FOLDER` recomputes every hash, derives every verdict again from \
          `logs/`, and runs the emulator stages again. Machine and time are in `manifest.json`. A consistent \
@@ -123,6 +127,15 @@ fn not_run(text: &mut String, outcomes: &[Outcome]) {
     text.push_str("## Not run\n\n");
     for outcome in lacking {
         let _ = writeln!(text, "- {}: {}", outcome.stage(), outcome.sentence());
+    }
+    text.push('\n');
+}
+
+fn cost(text: &mut String, cost: &Cost) {
+    let _ = writeln!(text, "## Cost\n\n{cost}.\n\n| stage | seconds |\n|---|---|");
+    for one in &cost.stages {
+        let kept = if one.kept { ", in an earlier run" } else { "" };
+        let _ = writeln!(text, "| {} | {:.1}{kept} |", one.stage, one.seconds());
     }
     text.push('\n');
 }

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use attention::Problem;
+use attention::configs::Config;
+use attention::planner::{self, Gpu};
 use launch::backend::Options;
 use ptx::Target;
 use serde::{Deserialize, Serialize};
 
-use crate::{Case, Error, Toolbox};
+use crate::{Case, Error, Rate, Toolbox};
 
 /// Everything that [`prove`](crate::prove) needs.
 #[derive(Clone, Debug)]
@@ -20,6 +22,10 @@ pub struct Request {
     pub tools: Toolbox,
     /// What repeats it, as the report says.
     pub command: String,
+    /// Run every stage again, also those that a pack in the folder could spare.
+    pub fresh: bool,
+    /// What an hour costs; the pack says what it came to.
+    pub rate: Option<Rate>,
 }
 
 /// How thoroughly; a pack carries it, so that it can be repeated.
@@ -32,6 +38,10 @@ pub struct Settings {
     pub data_seed: u64,
     /// Orders in which the emulator runs what no rule orders.
     pub seeds: Vec<u64>,
+    /// Seeds under which the stage `stress` runs each policy of the emulator's adversary.
+    pub rounds: u64,
+    /// Instructions that injected faults may cost: of a kernel that runs longer, fewer are tried.
+    pub mutation_budget: u64,
     /// An emulated launch ends with a finding after so many instructions.
     pub instruction_budget: u64,
 }
@@ -39,9 +49,12 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            targets: ["sm_80", "sm_89", "sm_90"].map(String::from).to_vec(),
+            targets: ["sm_80", "sm_89", "sm_90", "sm_90a"].map(String::from).to_vec(),
             data_seed: 0,
             seeds: (0..6).collect(),
+            rounds: 2,
+            // All mutants of the built-in witnesses, and under a minute for a kernel of any length.
+            mutation_budget: 5_000_000,
             instruction_budget: Options::default().instruction_budget,
         }
     }
@@ -63,10 +76,27 @@ pub const STANDARD: [&str; 4] = [
     "f16 B2 H2 S128 D64 causal",
 ];
 
+/// The problem whose kernels the planner is asked for, and the GPUs: an sm_80 and an sm_90a.
+const PLANNED: &str = "f16 B2 H8 S512 D64";
+const GPUS: [Gpu; 2] = [Gpu::A100, Gpu::H200];
+const MASKS: [&str; 2] = ["full", "causal"];
+
+/// The smallest problems that make a kernel of this configuration do all it can: two blocks of queries and one tile of
+/// keys more than there are stages, the last of each ragged, with and without a mask.
+pub fn witnesses(config: &Config) -> Result<Vec<Problem>, Error> {
+    MASKS.iter().map(|mask| witness(config, mask)).collect()
+}
+
+fn witness(config: &Config, mask: &str) -> Result<Problem, Error> {
+    let (queries, keys) = (config.rows + 1, config.keys * config.stages + config.keys / 2 + 1);
+    Ok(format!("f16 B1 H2 Sq{queries} Sk{keys} D64 {mask}").parse()?)
+}
+
 impl Request {
-    /// The built-in kernels on the standard problems.
+    /// The built-in kernels: config 1 on the standard problems, and what the planner chooses on their witnesses.
     pub fn standard(folder: impl Into<PathBuf>) -> Result<Request, Error> {
-        Ok(Request::new(STANDARD.iter().map(|text| built_in(text)).collect::<Result<_, _>>()?, folder))
+        let standard = STANDARD.iter().map(|text| built_in(text));
+        Ok(Request::new(standard.chain(planned()?.into_iter().map(Ok)).collect::<Result<_, _>>()?, folder))
     }
 
     /// These cases, with the standard seeds, targets and tools.
@@ -77,6 +107,8 @@ impl Request {
             settings: Settings::default(),
             tools: Toolbox::find(),
             command: "veriflash prove".into(),
+            fresh: false,
+            rate: None,
         }
     }
 }
@@ -85,6 +117,20 @@ fn built_in(text: &str) -> Result<Case, Error> {
     let problem: Problem = text.parse()?;
     let kernel = attention::kernels::kernel(&problem, &attention::configs::CONFIGS[0])?;
     Ok(Case::new(kernel)?.named(text))
+}
+
+/// What the planner chooses for each GPU and mask, equal ones once.
+fn planned() -> Result<Vec<Case>, Error> {
+    let mut chosen: Vec<(Config, Problem)> = Vec::new();
+    for (mask, gpu) in MASKS.iter().flat_map(|mask| GPUS.map(|gpu| (mask, gpu))) {
+        let config = planner::plan(&format!("{PLANNED} {mask}").parse()?, &gpu)?;
+        let one = (config, witness(&config, mask)?);
+        if !chosen.contains(&one) {
+            chosen.push(one);
+        }
+    }
+    let case = |(config, problem): &(Config, Problem)| Case::new(attention::kernels::kernel(problem, config)?);
+    chosen.iter().map(case).collect()
 }
 
 /// Folders in a pack have different names: equal ones are numbered.

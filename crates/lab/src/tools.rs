@@ -3,6 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 
 /// What to run where a tool is missing.
 pub const INSTALL: &str = "pip install nvidia-cuda-nvcc==13.0.88 nvidia-cuda-nvdisasm";
@@ -12,7 +13,12 @@ const SITES: &str = "import site, sysconfig\n\
     sites = [sysconfig.get_path('purelib'), *site.getsitepackages(), site.getusersitepackages()]\n\
     print(*dict.fromkeys(sites), sep='\\n')";
 
-/// A program that was found and said its version.
+/// Prints where the active Python is and its version, and the same of torch; fails after two lines without it.
+const PYTHON: &str = "import sys, platform, importlib.metadata as metadata, importlib.util as util\n\
+    print(sys.executable, platform.python_version(), sep='\\n')\n\
+    print(util.find_spec('torch').origin, metadata.version('torch'), sep='\\n')";
+
+/// A program or a library that was found and said its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
     pub path: PathBuf,
@@ -42,7 +48,33 @@ impl Toolbox {
 pub fn find(name: &str) -> Option<Tool> {
     let near = folders().into_iter().find_map(|folder| open(&folder.join(name)));
     // Python takes a while to start: it is asked last.
-    near.or_else(|| python_folders().into_iter().find_map(|folder| open(&folder.join(name))))
+    near.or_else(|| PYTHON_FOLDERS.iter().find_map(|folder| open(&folder.join("bin").join(name))))
+}
+
+/// The library that compiles CUDA C++ at run time, in the same places; its version is what its name says.
+pub fn find_nvrtc() -> Option<Tool> {
+    let mut folders: Vec<PathBuf> = env::var_os("LD_LIBRARY_PATH").iter().flat_map(env::split_paths).collect();
+    folders.extend(env::var_os("CUDA_HOME").map(|home| PathBuf::from(home).join("lib64")));
+    let near = folders.iter().find_map(|folder| nvrtc(folder));
+    near.or_else(|| PYTHON_FOLDERS.iter().find_map(|folder| nvrtc(&folder.join("lib"))))
+}
+
+/// `libnvrtc.so.13` is version 13.
+fn nvrtc(folder: &Path) -> Option<Tool> {
+    let mut names: Vec<String> =
+        folder.read_dir().ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    let version = |name: &String| Some(name.strip_prefix("libnvrtc.so.")?.to_string());
+    names.iter().find_map(|name| Some(Tool { path: folder.join(name), version: version(name)? }))
+}
+
+/// The active Python, and its torch.
+pub fn find_python() -> (Option<Tool>, Option<Tool>) {
+    let asked = Command::new("python3").args(["-c", PYTHON]).output();
+    let said = asked.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let mut lines = said.lines();
+    let mut tool = || Some(Tool { path: lines.next()?.into(), version: lines.next()?.into() });
+    (tool(), tool())
 }
 
 fn folders() -> Vec<PathBuf> {
@@ -52,13 +84,16 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
+/// `nvidia/*` of the active Python's packages.
+static PYTHON_FOLDERS: LazyLock<Vec<PathBuf>> = LazyLock::new(python_folders);
+
 fn python_folders() -> Vec<PathBuf> {
     let asked = Command::new("python3").args(["-c", SITES]).output();
     let Some(sites) = asked.ok().and_then(|output| String::from_utf8(output.stdout).ok()) else { return Vec::new() };
     let mut folders: Vec<PathBuf> = sites
         .lines()
         .filter_map(|site| Path::new(site).join("nvidia").read_dir().ok())
-        .flat_map(|entries| entries.flatten().map(|entry| entry.path().join("bin")))
+        .flat_map(|entries| entries.flatten().map(|entry| entry.path()))
         .collect();
     folders.sort();
     folders
@@ -73,11 +108,12 @@ fn open(path: &Path) -> Option<Tool> {
     Some(Tool { path: path.into(), version })
 }
 
-/// `Cuda compilation tools, release 13.0, V13.0.88` says 13.0.88.
+/// `Cuda compilation tools, release 13.0, V13.0.88` says 13.0.88, `Version 2025.3.1.0 (build 36400806)` 2025.3.1.0.
 fn version(text: &str) -> Option<String> {
-    let words = text.split_whitespace();
-    let mut versions = words.filter_map(|word| word.strip_prefix('V'));
-    versions.find(|word| word.starts_with(|c: char| c.is_ascii_digit())).map(String::from)
+    let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
+    let after = text.split_once("Version ").and_then(|(_, rest)| rest.split_whitespace().next());
+    let mut joined = text.split_whitespace().filter_map(|word| word.strip_prefix('V'));
+    joined.find(is_version).or(after.filter(is_version)).map(String::from)
 }
 
 impl Tool {
@@ -98,6 +134,18 @@ mod tests {
                     Cuda compilation tools, release 13.0, V13.0.88\nBuild cuda_13.0.r13.0/compiler.36424714_0\n";
         assert_eq!(version(text).as_deref(), Some("13.0.88"));
         assert_eq!(version("Version unknown"), None);
+        let text = "NVIDIA (R) Compute Sanitizer\nVersion 2025.3.1.0 (build 36400806) (public-release)\n";
+        assert_eq!(version(text).as_deref(), Some("2025.3.1.0"));
+    }
+
+    #[test]
+    fn nvrtc_is_known_by_the_name_of_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(nvrtc(folder.path()), None);
+        for name in ["libnvrtc-builtins.so.13.0", "libnvrtc.so.13", "libnvrtc_static.a"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        assert_eq!(nvrtc(folder.path()).map(|tool| tool.version).as_deref(), Some("13"));
     }
 
     #[test]

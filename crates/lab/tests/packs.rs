@@ -160,10 +160,11 @@ fn edits_with_all_hashes_recomputed_are_found() {
         ("logs/assemble.json", "\"cubin\": \"", "\"cubin\": \"0"),
         ("logs/resources.json", "\"registers\": 96", "\"registers\": 64"),
         ("logs/code.json", "\"tensor_in_loop\": 1", "\"tensor_in_loop\": 32"),
-        ("logs/stress.json", "needs 1,000", "needs 10"),
+        ("logs/stress.json", "\"verdict\": \"equivalent\"", "\"verdict\": \"caught\""),
+        ("logs/stress.json", "\"lazy-reversed\"", "\"lazy\""),
         ("manifest.json", "not-run", "not-ran"),
         ("manifest.json", "\"pass\"", "{\"fail\": {\"why\": \"\"}}"),
-        ("REPORT.md", "**5 passed", "**8 passed"),
+        ("REPORT.md", "**6 passed", "**8 passed"),
         ("kernels/case/kernel.toml", "normal(1.0)", "normal(0.0)"),
         ("kernels/case/kernel.ptx", "bar.sync 0;", "bar.sync 1;"),
         ("kernels/case/kernel.sm_80.sass", "EXIT", "EXIT.KEEPREFCOUNT"),
@@ -188,7 +189,7 @@ fn edits_with_all_hashes_recomputed_are_found() {
 }
 
 #[test]
-fn two_packs_differ_in_machine_and_time_alone() {
+fn two_packs_differ_in_machine_time_and_cost_alone() {
     let folder = tempfile::tempdir().unwrap();
     let mut request = full_request(folder.path());
     let mut packs = ["one", "two"].map(|name| {
@@ -202,8 +203,13 @@ fn two_packs_differ_in_machine_and_time_alone() {
         let manifest = files.get_mut(Path::new("manifest.json")).unwrap();
         let mut value: Value = serde_json::from_slice(manifest).unwrap();
         let predicate = value["predicate"].as_object_mut().unwrap();
-        assert!(predicate.remove("time").is_some() && predicate.remove("machine").is_some());
+        assert!(["time", "machine", "cost"].iter().all(|field| predicate.remove(*field).is_some()));
+        assert!(predicate["files"].as_object_mut().unwrap().remove("REPORT.md").is_some());
         *manifest = value.to_string().into_bytes();
+        let report = files.get_mut(Path::new("REPORT.md")).unwrap();
+        let (before, cost) = std::str::from_utf8(report).unwrap().split_once("## Cost\n").unwrap();
+        let (_, after) = cost.split_once("\n## ").unwrap();
+        *report = format!("{before}{after}").into_bytes();
     }
     assert_eq!(packs[0], packs[1]);
 }
@@ -236,6 +242,102 @@ fn an_interrupted_run_leaves_nothing_and_replaces_nothing() {
         assert!(matches!(prove(&request, &stop), Err(lab::Error::Interrupted)));
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     }
+}
+
+/// Which stages a run kept.
+fn kept(request: &Request) -> Vec<&'static str> {
+    let pack = prove(request, &Silent).unwrap();
+    let kept: Vec<_> = Stage::ALL.into_iter().filter(|stage| pack.cost.is_kept(*stage)).map(Stage::name).collect();
+    assert_eq!(pack.table().matches("(kept)").count(), kept.len(), "{}", pack.table());
+    let options = VerifyOptions { rerun: true, tools: request.tools.clone(), progress: &Silent };
+    let verification = verify(&pack.folder, &options).unwrap();
+    assert!(verification.accepted(), "{}", verification.table());
+    assert_eq!(verification.outcomes, pack.outcomes);
+    kept
+}
+
+const ALL_SIX: [&str; 6] = ["assemble", "parity", "sanitize", "stress", "resources", "code"];
+
+#[test]
+fn another_run_keeps_what_the_same_inputs_gave() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut request = full_request(folder.path());
+    assert_eq!(kept(&request), [""; 0]);
+    let costs = |folder: &Path| {
+        let value: Value = serde_json::from_slice(&fs::read(folder.join("manifest.json")).unwrap()).unwrap();
+        let stages = value["predicate"]["cost"]["stages"].as_array().unwrap().clone();
+        stages.iter().take(6).map(|one| one["milliseconds"].clone()).collect::<Vec<_>>()
+    };
+    let before = costs(&request.folder);
+    assert_eq!(kept(&request), ALL_SIX);
+    assert_eq!(costs(&request.folder), before, "a kept stage costs what it did cost");
+    request.fresh = true;
+    assert_eq!(kept(&request), [""; 0]);
+    request.fresh = false;
+
+    let tools = request.tools.clone();
+    request.tools.nvdisasm.as_mut().unwrap().version = "0.0.2".into();
+    assert_eq!(kept(&request), ALL_SIX[..5]);
+    request.tools.nvdisasm = None;
+    assert_eq!(kept(&request), ALL_SIX[..5]);
+    request.tools.ptxas.as_mut().unwrap().version = "0.0.2".into();
+    assert_eq!(kept(&request), ["parity", "sanitize", "stress"]);
+    request.tools = tools;
+    request.settings.data_seed = 1;
+    assert_eq!(kept(&request), [""; 0]);
+    request.cases = vec![support::case(&kernel_text().replace("normal(1.0)", "normal(0.5)"))];
+    assert_eq!(kept(&request), [""; 0], "another recipe");
+    let text = kernel_text().replacen("    ld.param", "    bar.warp.sync -1;\n    ld.param", 1);
+    request.cases = vec![support::case(&text)];
+    assert_eq!(kept(&request), [""; 0], "another module");
+}
+
+#[test]
+fn nothing_is_kept_of_a_pack_that_does_not_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let request = full_request(folder.path());
+    let pack = prove(&request, &Silent).unwrap().folder;
+    for (file, from, to, hashes) in [
+        ("logs/code.json", "\"tensor_in_loop\": 1", "\"tensor_in_loop\": 2", false),
+        ("logs/code.json", "\"tensor_in_loop\": 1", "\"tensor_in_loop\": 2", true),
+        ("manifest.json", "\"program\": \"", "\"program\": \"0", true),
+        ("manifest.json", "\"schema\": ", "\"schema\": 1", true),
+    ] {
+        let text = fs::read_to_string(pack.join(file)).unwrap();
+        assert!(text.contains(from), "{file}");
+        fs::write(pack.join(file), text.replacen(from, to, 1)).unwrap();
+        if hashes {
+            rehash(&pack);
+        }
+        assert_eq!(kept(&request), [""; 0], "{file}: {from} to {to}");
+    }
+    assert_eq!(kept(&request), ALL_SIX);
+}
+
+#[test]
+fn what_failed_runs_again_and_shows_its_findings() {
+    let folder = tempfile::tempdir().unwrap();
+    let request = request(&kernel_text().replacen("bar.sync 0;", "", 1), &folder.path().join("pack"));
+    for _ in 0..2 {
+        let pack = prove(&request, &Silent).unwrap();
+        assert!(!pack.findings.is_empty() && !pack.cost.is_kept(Stage::Sanitize), "{}", pack.table());
+    }
+}
+
+#[test]
+fn a_pack_says_what_it_cost() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut request = request(&kernel_text(), &folder.path().join("pack"));
+    request.rate = Some("3.50/h".parse().unwrap());
+    let pack = prove(&request, &Silent).unwrap();
+    assert!(pack.cost.seconds() > 0.0);
+    let report = fs::read_to_string(pack.folder.join("REPORT.md")).unwrap();
+    assert!(report.contains(&format!("## Cost\n\n{}.\n\n| stage | seconds |", pack.cost)), "{report}");
+    assert!(pack.cost.to_string().contains(" hours × 3.50/h = "), "{}", pack.cost);
+    let manifest: Value = serde_json::from_slice(&fs::read(pack.folder.join("manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["predicate"]["cost"]["rate"], "3.50/h");
+    assert_eq!(manifest["predicate"]["cost"]["stages"].as_array().unwrap().len(), 8);
+    assert!(without_rerun(&pack.folder).accepted());
 }
 
 #[test]

@@ -39,29 +39,29 @@ fn values_may_have_columns_of_their_own() {
     let text = attention::kernels::kernel(&problem, &config).unwrap().parsed.source.text;
     assert_eq!(case(&text).problem, problem);
     let pack = pack_of(&text);
-    assert_eq!(pack.tally().to_string(), "3 passed, 0 failed, 5 not run", "{}", pack.table());
+    assert_eq!(pack.tally().to_string(), "4 passed, 0 failed, 4 not run", "{}", pack.table());
     let silent = launch::Kernel::parse("case.ptx", &edited(&text, ", value_dim = \"dv\"", "")).unwrap();
     let refused = lab::Case::new(silent).unwrap_err().to_string();
     assert!(refused.contains("buffer `v` holds 5120 bf16: expected 7680 bf16 for bf16 B1 H2/1"), "{refused}");
 }
 
 #[test]
-fn a_bare_machine_proves_three_stages_and_says_how_to_get_more() {
+fn a_bare_machine_proves_four_stages_and_says_how_to_get_more() {
     let pack = pack_of(&kernel_text());
-    assert_eq!(pack.tally().to_string(), "3 passed, 0 failed, 5 not run", "{}", pack.table());
+    assert_eq!(pack.tally().to_string(), "4 passed, 0 failed, 4 not run", "{}", pack.table());
     for stage in [Stage::Resources, Stage::Code] {
         let outcome = &pack.outcomes[stage as usize];
         assert!(outcome.sentence().contains("pip install nvidia-cuda-nvcc"), "{}", outcome.sentence());
     }
     assert!(pack.outcomes[0].figures().contains("ptxas was not found"));
-    assert_eq!(pack.gate(&Gate::merge()).to_string(), "undecided: lacks stress, resources, code");
+    assert_eq!(pack.gate(&Gate::merge()).to_string(), "undecided: lacks resources, code");
 }
 
 #[test]
-fn with_tools_five_stages_pass() {
+fn with_tools_six_stages_pass_and_the_gate_holds() {
     let pack = pack_with(SAID, CODE);
-    assert_eq!(pack.tally().to_string(), "5 passed, 0 failed, 3 not run", "{}", pack.table());
-    assert_eq!(pack.gate(&Gate::merge()).to_string(), "undecided: lacks stress");
+    assert_eq!(pack.tally().to_string(), "6 passed, 0 failed, 2 not run", "{}", pack.table());
+    assert_eq!(pack.gate(&Gate::merge()).to_string(), "held");
 }
 
 #[test]
@@ -69,10 +69,14 @@ fn the_standard_request_passes_with_the_tools_that_are_here() {
     let folder = tempfile::tempdir().unwrap();
     let request = Request::standard(folder.path().join("pack")).unwrap();
     let complete = matches!(request.tools, Toolbox { ptxas: Some(_), nvdisasm: Some(_) });
-    let expected = if complete { "5 passed, 0 failed, 3 not run" } else { "3 passed, 0 failed, 5 not run" };
+    let expected = if complete { "6 passed, 0 failed, 2 not run" } else { "4 passed, 0 failed, 4 not run" };
     let pack = prove(&request, &Silent).unwrap();
     assert_eq!(pack.tally().to_string(), expected, "{}", pack.table());
-    assert_eq!(request.cases.len(), 4);
+    let names: Vec<&str> = request.cases[4..].iter().map(|case| case.name.as_str()).collect();
+    let planned = ["full", "causal"].map(|mask| format!("attention_config9_f16_B1_H2_Sq33_Sk321_D64_{mask}"));
+    assert_eq!(names, planned);
+    let assembled = pack.outcomes[Stage::Assemble as usize].figures();
+    assert!(!complete || assembled.ends_with("for sm_80, sm_89, sm_90, sm_90a"), "{assembled}");
 }
 
 #[test]
@@ -83,7 +87,48 @@ fn a_wrong_scale_fails_parity() {
     let pack = pack_of(&edited(&kernel_text(), load, &wrong));
     assert!(why(&pack, "parity").contains("is wrong"), "{}", pack.table());
     assert!(why(&pack, "sanitize").contains("result is wrong"), "{}", pack.table());
-    assert_eq!(pack.gate(&Gate::merge()).to_string(), "failed: parity, sanitize");
+    assert_eq!(pack.gate(&Gate::merge()).to_string(), "failed: parity, sanitize, stress");
+}
+
+/// The kernel with statements before its first, and a variable of the module.
+fn with_counter(statements: &str) -> String {
+    let text = edited(&kernel_text(), ".visible .entry", ".global .u32 calls = 0;\n.visible .entry");
+    edited(&text, "    ld.param", &format!("    {{\n{statements}\n    }}\n    ld.param"))
+}
+
+#[test]
+fn a_second_call_that_dies_fails_stress_alone() {
+    let case = case(&kernel_text());
+    let launch = &case.kernel.resolve(&launch::Limits::default()).unwrap().launches[0];
+    let threads = launch.grid.iter().product::<u32>() * launch.block.iter().product::<u32>();
+    let pack = pack_of(&with_counter(&format!(
+        "    .reg .b32 %call;\n    .reg .pred %late;\n    atom.global.add.u32 %call, [calls], 1;\n    \
+         setp.ge.u32 %late, %call, {threads};\n    @%late trap;"
+    )));
+    let said = why(&pack, "stress");
+    assert!(said.contains("called again on the same buffers with policy") && said.contains("error[trap]"), "{said}");
+    assert_eq!(pack.gate(&Gate::merge()).to_string(), "failed: stress", "{}", pack.table());
+}
+
+#[test]
+fn faults_that_nobody_notices_fail_stress_and_are_listed() {
+    // What it orders for the host is watched by nobody.
+    let text = edited(&kernel_text(), "    ld.param", "    fence.acq_rel.sys;\n    ld.param");
+    let pack = pack_of(&text);
+    let said = why(&pack, "stress");
+    assert!(said.contains("injected faults caught; missed: line") && said.contains("`fence.acq_rel.sys`"), "{said}");
+    assert_eq!(pack.tally().failed, 1, "{}", pack.table());
+}
+
+#[test]
+fn a_small_budget_tries_fewer_faults_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut request = request(&kernel_text(), &folder.path().join("pack"));
+    request.settings.mutation_budget = 1;
+    let pack = prove(&request, &Silent).unwrap();
+    let figures = pack.outcomes[Stage::Stress as usize].figures();
+    assert!(figures.contains("called 3 times under each of 11 policies with 1 seed: 1 result to the bit"), "{figures}");
+    assert!(figures.contains(" injected faults caught") && figures.ends_with("10 not tried"), "{figures}");
 }
 
 #[test]

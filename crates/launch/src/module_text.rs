@@ -25,7 +25,7 @@ pub fn read(path: &Path) -> Result<String, Error> {
 }
 
 /// The name of a file as it is when unpacked.
-pub(crate) fn unpacked_name(path: &Path) -> PathBuf {
+pub fn unpacked_name(path: &Path) -> PathBuf {
     if is_packed(path) { path.with_extension("") } else { path.to_path_buf() }
 }
 

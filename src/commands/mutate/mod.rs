@@ -8,12 +8,11 @@ use super::Exit;
 use super::input::{BuiltIn, RecipeFlags};
 use super::output::{Format, print_json};
 use anyhow::Context;
-use emulator::mutate::{Mutant, Trial, Verdict, mutants};
+use emulator::mutate::{Mutant, Trial, Verdict, assigned};
 use indicatif::{ProgressBar, ProgressStyle};
 use launch::{Finding, Kernel};
 use machine_code::Assembler;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -96,15 +95,7 @@ impl Arguments {
     /// Each mutant of one module under every recipe that runs it.
     fn judge(&self, witnesses: &[&(String, Kernel)], bar: &ProgressBar) -> anyhow::Result<Judged> {
         let trials = witnesses.iter().map(|one| self.trial(&one.0, &one.1)).collect::<anyhow::Result<Vec<_>>>()?;
-        let mut by_length: Vec<_> = witnesses.iter().zip(&trials).collect();
-        by_length.sort_by_key(|(_, trial)| trial.length());
-        let mut all = BTreeMap::new();
-        for ((_, kernel), trial) in by_length {
-            for mutant in mutants(kernel, trial.resolved()) {
-                let (_, tried) = all.entry(mutant.key()).or_insert((mutant, vec![]));
-                tried.push(trial);
-            }
-        }
+        let all = assigned(&trials);
         let kernel = &witnesses[0].1;
         let assembler = Assembler::new(kernel);
         bar.inc_length(all.len() as u64);
@@ -113,7 +104,7 @@ impl Arguments {
             bar.inc(1);
             (mutant, verdict)
         };
-        let mutants = all.into_values().collect::<Vec<_>>().into_par_iter().map(judge).collect();
+        let mutants = all.into_par_iter().map(judge).collect();
         let findings = trials.iter().flat_map(Trial::own_findings).cloned().collect();
         let failures = trials.iter().flat_map(Trial::own_failures).collect();
         let names = witnesses.iter().map(|(name, _)| name.clone()).collect();

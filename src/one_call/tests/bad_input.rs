@@ -84,19 +84,19 @@ const TABLE: &[(&str, Change, &str)] = &[
     (
         "non-monotone cumulative lengths",
         |call| packed(call, &BACKWARDS, &PLACES),
-        "cu_q goes from 6 to 5 at entry 2: \
+        "`cu_q` goes from 6 to 5 at entry 2: \
          expected where each sequence begins and the last one ends, from 0 on and never backwards",
     ),
     (
         "non-monotone cumulative lengths",
         |call| packed(call, &PLACES, &BACKWARDS),
-        "cu_k goes from 6 to 5 at entry 2: \
+        "`cu_k` goes from 6 to 5 at entry 2: \
          expected where each sequence begins and the last one ends, from 0 on and never backwards",
     ),
     (
         "cumulative lengths",
         |call| packed(call, &LATE, &PLACES),
-        "cu_q is [1, 2, 5]: \
+        "`cu_q` begins with 1: \
          expected where each sequence begins and the last one ends, from 0 on and never backwards",
     ),
     ("cumulative lengths", |call| packed(call, &SHORT, &PLACES), "`cu_q` ends at 4: expected 5, the rows of `q`"),
@@ -162,7 +162,12 @@ const TABLE: &[(&str, Change, &str)] = &[
     (
         "number",
         |call| call.options = Options::new().scale(0.0),
-        "scale 0 is not supported: expected a finite number above 0",
+        "scale 0 is not supported: expected a number above 0, and at most 2^127",
+    ),
+    (
+        "number",
+        |call| call.options = Options::new().scale(3e38),
+        "scale 300000000000000000000000000000000000000 is not supported: expected a number above 0, and at most 2^127",
     ),
     (
         "number",

@@ -34,6 +34,14 @@ impl Change<'_> {
         }
     }
 
+    /// Whether there is a number for each head.
+    pub fn reads_numbers(self) -> bool {
+        match self {
+            Change::Kind(kind) => kind == ScoreKind::Alibi,
+            Change::Own(score) => score.numbers().is_some(),
+        }
+    }
+
     /// Of scores that are scaled already.
     #[inline(always)]
     pub fn apply<S: Simd>(self, s: S, scaled: S::Vector, at: &Scored) -> S::Vector {
@@ -56,9 +64,7 @@ impl Change<'_> {
             }
         }
     }
-}
 
-impl Change<'_> {
     /// Of one score that is scaled already.
     pub fn one(self, scaled: f32, head: usize, number: f32, query: usize, key: usize, of: Lengths) -> f32 {
         let at = At { head: head as u32, number, query: query as u32, key: key as u32, of };

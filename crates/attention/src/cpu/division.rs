@@ -3,7 +3,7 @@
 
 use super::simd::LANES;
 use crate::visibility::Lengths;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// One sequence, and where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +27,40 @@ pub struct Item {
 pub struct Division<'a> {
     batch: usize,
     heads: usize,
-    /// Heads of an item: one, or those that share their keys.
-    group: usize,
-    /// Queries of an item.
-    rows: usize,
+    cut: Cut,
     /// Of one batch entry.
     lengths: Lengths,
     /// Where packed sequences begin among queries and keys, and how many blocks of queries are before each.
     packed: Option<(Places<'a>, &'a [usize])>,
+}
+
+/// What items are.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// Heads that share their keys, or one; and how many of them an item has at most.
+    pub group: usize,
+    pub together: usize,
+    /// Queries of an item at most.
+    pub rows: usize,
+    /// Packed sequences with other numbers of queries have no items.
+    pub of_lengths: RangeInclusive<u32>,
+}
+
+/// Tiles of an item at most.
+pub const MOST_TILES: usize = 16;
+
+impl Cut {
+    /// One tile of one head.
+    pub const TILE: Cut = Cut { group: 1, together: 1, rows: LANES, of_lengths: 0..=u32::MAX };
+
+    /// How many items the heads that share their keys are.
+    fn parts(&self) -> usize {
+        self.group.div_ceil(self.together)
+    }
+
+    fn blocks_of(&self, queries: u32) -> usize {
+        if self.of_lengths.contains(&queries) { (queries as usize).div_ceil(self.rows) } else { 0 }
+    }
 }
 
 /// Where packed sequences begin among queries and among keys, and behind the last entry where the last one ends.
@@ -43,8 +69,8 @@ pub type Places<'a> = [&'a [u32]; 2];
 impl<'a> Division<'a> {
     /// `blocks` becomes the blocks before each packed sequence; it is the caller's, so that its memory is kept.
     pub fn new(
-        [batch, heads, group]: [usize; 3],
-        rows: usize,
+        [batch, heads]: [usize; 2],
+        cut: Cut,
         lengths: Lengths,
         packed: Option<Places<'a>>,
         blocks: &'a mut Vec<usize>,
@@ -53,21 +79,21 @@ impl<'a> Division<'a> {
         let packed = packed.map(|places| {
             // That items share no row is what lets threads write them at once.
             assert!(places[0].is_sorted() && places[1].is_sorted(), "sequences go forwards");
+            assert!(places[0].len() == places[1].len(), "every sequence has queries and keys");
             assert!(places[0].last() <= Some(&lengths.queries), "sequences end inside of the tensors");
             let mut before = 0;
             blocks.push(0);
             blocks.extend(places[0].windows(2).map(|pair| {
-                before += ((pair[1] - pair[0]) as usize).div_ceil(rows);
+                before += cut.blocks_of(pair[1] - pair[0]);
                 before
             }));
             (places, blocks.as_slice())
         });
-        Division { batch, heads, group, rows, lengths, packed }
+        Division { batch, heads, cut, lengths, packed }
     }
 
     /// Queries of an item that leave eight items for each thread, in whole tiles.
     pub fn rows_for(queries: usize, heads: usize, threads: usize) -> usize {
-        const MOST_TILES: usize = 16;
         (queries * heads / (8 * threads) / LANES).clamp(1, MOST_TILES) * LANES
     }
 
@@ -77,25 +103,33 @@ impl<'a> Division<'a> {
     }
 
     pub fn items(&self) -> usize {
-        self.heads / self.group * self.blocks()
+        self.groups() * self.blocks()
+    }
+
+    /// Heads that are in items together.
+    fn groups(&self) -> usize {
+        self.heads / self.cut.group * self.cut.parts()
+    }
+
+    /// Those of one of them.
+    fn heads_of(&self, group: usize) -> Range<usize> {
+        let (shared, part) = (group / self.cut.parts(), group % self.cut.parts());
+        let (first, end) = (shared * self.cut.group + part * self.cut.together, (shared + 1) * self.cut.group);
+        first..(first + self.cut.together).min(end)
     }
 
     /// Of all sequences together.
     fn blocks(&self) -> usize {
         match self.packed {
             Some((_, blocks)) => blocks.last().copied().unwrap_or(0),
-            None => self.batch * self.blocks_of(self.lengths.queries as usize),
+            None => self.batch * self.cut.blocks_of(self.lengths.queries),
         }
-    }
-
-    fn blocks_of(&self, queries: usize) -> usize {
-        queries.div_ceil(self.rows)
     }
 
     /// Sequence by sequence and head by head, so that K and V of one stay in the cache; the last queries of a head first, which
     /// see most under a causal mask.
     pub fn item(&self, index: usize) -> Item {
-        let groups = self.heads / self.group;
+        let groups = self.groups();
         let (sequence, within) = match self.packed {
             Some(([queries, keys], blocks)) => {
                 let at = blocks.partition_point(|&before| before * groups <= index) - 1;
@@ -104,20 +138,16 @@ impl<'a> Division<'a> {
                 (Sequence { batch: 0, first_query, first_key, of }, index - blocks[at] * groups)
             }
             None => {
-                let per_entry = groups * self.blocks_of(self.lengths.queries as usize);
+                let per_entry = groups * self.cut.blocks_of(self.lengths.queries);
                 let batch = index / per_entry;
                 (Sequence { batch, first_query: 0, first_key: 0, of: self.lengths }, index % per_entry)
             }
         };
-        let queries = sequence.of.queries as usize;
-        let blocks = self.blocks_of(queries);
+        let blocks = self.cut.blocks_of(sequence.of.queries);
         let (group, block) = (within / blocks, blocks - 1 - within % blocks);
-        let first = block * self.rows;
-        Item {
-            sequence,
-            heads: group * self.group..(group + 1) * self.group,
-            queries: first..(first + self.rows).min(queries),
-        }
+        let first = block * self.cut.rows;
+        let queries = first..(first + self.cut.rows).min(sequence.of.queries as usize);
+        Item { sequence, heads: self.heads_of(group), queries }
     }
 }
 
@@ -130,35 +160,44 @@ mod tests {
     #[should_panic(expected = "sequences go forwards")]
     fn sequences_that_overlap_are_refused() {
         let places: &[u32] = &[0, 10, 5, 10];
-        Division::new([1, 1, 1], LANES, Lengths { queries: 10, keys: 10 }, Some([places; 2]), &mut vec![]);
+        Division::new([1, 1], Cut::TILE, Lengths { queries: 10, keys: 10 }, Some([places; 2]), &mut vec![]);
     }
 
     #[test]
     #[should_panic(expected = "sequences end inside")]
     fn sequences_that_leave_the_tensors_are_refused() {
         let places: &[u32] = &[0, 11];
-        Division::new([1, 1, 1], LANES, Lengths { queries: 10, keys: 10 }, Some([places; 2]), &mut vec![]);
+        Division::new([1, 1], Cut::TILE, Lengths { queries: 10, keys: 10 }, Some([places; 2]), &mut vec![]);
     }
 
     proptest! {
-        /// Every query of every head is in exactly one item, whatever the lengths are.
+        /// Every query of every head is in exactly one item, whatever the lengths are, and however sequences are divided among two.
         #[test]
         fn items_cover_all_queries_once(
-            lengths in prop::collection::vec(0u32..90, 1..5), groups in 1usize..4, group in 1usize..3, tiles in 1usize..4,
+            lengths in prop::collection::vec(0u32..90, 1..5),
+            (groups, group, together) in (1usize..4, 1usize..6, 1usize..6),
+            tiles in 1usize..4,
         ) {
             let mut places = vec![0];
             places.extend(lengths.iter().scan(0, |sum, length| { *sum += length; Some(*sum) }));
             let total = *places.last().unwrap();
-            let (heads, of) = (groups * group, Lengths { queries: total, keys: total });
-            for packed in [Some([places.as_slice(), places.as_slice()]), None] {
-                let mut blocks = vec![];
-                let division = Division::new([1, heads, group], tiles * LANES, of, packed, &mut blocks);
+            let (heads, of, rows) = (groups * group, Lengths { queries: total, keys: total }, tiles * LANES);
+            let few = Cut { group, together: together.min(group), rows, of_lengths: 0..=40 };
+            let many = Cut { of_lengths: 41..=u32::MAX, ..few.clone() };
+            let all = Cut { of_lengths: 0..=u32::MAX, ..few.clone() };
+            let packed = Some([places.as_slice(), places.as_slice()]);
+            for (packed, cuts) in [(packed, vec![few, many]), (packed, vec![all.clone()]), (None, vec![all])] {
                 let mut seen = vec![0; heads * total as usize];
-                for item in (0..division.items()).map(|index| division.item(index)) {
-                    prop_assert_eq!(item.queries.start % LANES, 0);
-                    for head in item.heads.clone() {
-                        for query in item.queries.clone() {
-                            seen[head * total as usize + item.sequence.first_query + query] += 1;
+                for cut in cuts {
+                    let mut blocks = vec![];
+                    let division = Division::new([1, heads], cut, of, packed, &mut blocks);
+                    for item in (0..division.items()).map(|index| division.item(index)) {
+                        prop_assert_eq!(item.queries.start % LANES, 0);
+                        prop_assert!(item.heads.start / group == (item.heads.end - 1) / group, "heads share their keys");
+                        for head in item.heads.clone() {
+                            for query in item.queries.clone() {
+                                seen[head * total as usize + item.sequence.first_query + query] += 1;
+                            }
                         }
                     }
                 }

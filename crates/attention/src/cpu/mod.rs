@@ -25,11 +25,12 @@ pub use sight::Sight;
 pub use simd::{InstructionSet, Number};
 
 use crate::Problem;
-use division::Division;
+use division::{Cut, Division};
 use simd::Claims;
 use std::f32::consts::LOG2_E;
 
-/// What is computed, and of what. Shapes were checked by whoever made it; a wrong one panics, and nothing is read outside.
+/// What is computed, and of what. What does not go together panics before anything is computed, and nothing is read outside of
+/// the slices.
 #[derive(Clone, Copy)]
 pub struct Forward<'a, N> {
     /// Of packed sequences, that of one batch entry with all their rows.
@@ -57,21 +58,51 @@ impl<N: Number> Forward<'_, N> {
 
     /// The same with chosen instructions, as far as this processor has them.
     pub fn run_with(&self, set: InstructionSet, o: &mut [N], o_strides: [usize; 3], lse: &mut [f32]) {
-        if self.packed.is_none() && self.problem.queries() <= few::MOST_QUERIES {
-            return few::run(self, set, o, o_strides, lse);
+        self.check();
+        // Packed sequences have lengths of their own: some may have few queries, and others many.
+        if self.packed.is_some() || self.problem.queries() <= few::MOST_QUERIES {
+            few::run(self, set, o, o_strides, lse);
         }
-        let [queries, heads, columns] =
-            [self.problem.queries(), self.problem.heads(), self.problem.value_dim()].map(|extent| extent as usize);
+        if self.packed.is_some() || self.problem.queries() > few::MOST_QUERIES {
+            self.run_tiles(set, o, o_strides, lse);
+        }
+    }
+
+    /// All sequences that have many queries.
+    fn run_tiles(&self, set: InstructionSet, o: &mut [N], o_strides: [usize; 3], lse: &mut [f32]) {
+        let [batch, queries, heads, columns] =
+            [self.problem.batch(), self.problem.queries(), self.problem.heads(), self.problem.value_dim()]
+                .map(|extent| extent as usize);
         let threads = threads::worth(self, set);
-        let rows = Division::rows_for(queries * self.problem.batch() as usize, heads, threads);
+        let rows = Division::rows_for(queries * batch, heads, threads);
         workspace::with_blocks(|blocks| {
-            let extents = [self.problem.batch() as usize, heads, 1];
-            let division = Division::new(extents, rows, self.problem.lengths(), self.packed, blocks);
+            let cut = Cut { rows, of_lengths: few::MOST_QUERIES + 1..=u32::MAX, ..Cut::TILE };
+            let division = Division::new([batch, heads], cut, self.problem.lengths(), self.packed, blocks);
+            if division.items() == 0 {
+                return;
+            }
             let claims = Claims::new(&division, o, o_strides, columns, lse);
             threads::fan_out(threads, &|| {
                 workspace::with(|memory| N::run(set, tiles::Tiles { forward: self, claims: &claims, rows, memory }));
             });
         });
+    }
+
+    /// Whether all belongs to the problem.
+    fn check(&self) {
+        let problem = self.problem;
+        for (tensor, shape) in
+            [(&self.q, problem.q_shape()), (&self.k, problem.k_shape()), (&self.v, problem.v_shape())]
+        {
+            assert!(tensor.has(shape), "a tensor of another shape than the problem has");
+        }
+        let heads = problem.heads() as usize;
+        assert!(!self.score.reads_numbers() || self.numbers.len() == heads, "a number for each head");
+        assert!(self.sinks.is_empty() || self.sinks.len() == heads, "a sink for each head, or none");
+        if let Some(documents) = self.documents {
+            let rows = [problem.queries(), problem.keys()].map(|rows| problem.batch() as usize * rows as usize);
+            assert_eq!(documents.map(<[u32]>::len), rows, "a document for each query and each key");
+        }
     }
 
     /// What the softmax multiplies with before it takes powers of two.

@@ -1,6 +1,7 @@
 //! Tensors as they lie in memory, row by row.
 
 use super::simd::{LANES, Number, Simd};
+use crate::problem::Shape;
 
 /// Q, K or V: rows of contiguous columns.
 #[derive(Clone, Copy)]
@@ -14,6 +15,17 @@ pub struct Strided<'a, N> {
 impl<'a, N: Number> Strided<'a, N> {
     pub fn new(values: &'a [N], strides: [usize; 3], columns: usize) -> Strided<'a, N> {
         Strided { values, strides, columns }
+    }
+
+    /// Whether there are so many columns, and all rows lie inside.
+    pub fn has(&self, shape: Shape) -> bool {
+        let extents = [shape.batch, shape.heads, shape.rows].map(|extent| extent as usize);
+        let mut steps = self.strides.into_iter().zip(extents);
+        let reach = steps.try_fold(self.columns, |reach, (stride, extent)| {
+            reach.checked_add(stride.checked_mul(extent.saturating_sub(1))?)
+        });
+        let inside = extents.contains(&0) || reach.is_some_and(|reach| reach <= self.values.len());
+        self.columns == shape.columns as usize && inside
     }
 
     #[inline(always)]

@@ -11,7 +11,7 @@ pub fn worth<N: Number>(forward: &Forward<N>, set: InstructionSet) -> usize {
     let in_pairs = set == InstructionSet::Avx512Bf16 && N::as_bf16(&[]).is_some();
     let problem = forward.problem;
     let rows = u64::from(problem.batch()) * u64::from(problem.heads()) * u64::from(problem.queries());
-    let work = rows * u64::from(problem.keys()) * u64::from(problem.head_dim());
+    let work = rows.saturating_mul(u64::from(problem.keys()) * u64::from(problem.head_dim()));
     let small = if in_pairs { 2 * SMALL } else { SMALL };
     if work < small { 1 } else { rayon::current_num_threads() }
 }

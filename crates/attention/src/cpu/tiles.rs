@@ -2,10 +2,10 @@
 
 use super::Forward;
 use super::change::Scored;
-use super::division::{Item, Sequence};
+use super::division::{Item, MOST_TILES, Sequence};
 use super::rows::{narrow, sixteen, store, widen};
 use super::sight::TileSight;
-use super::simd::{Claim, Claims, LANES, Lanes, Number, Product, Simd, Task, Words, flat, scores, values};
+use super::simd::{CHAIN, Claim, Claims, LANES, Lanes, Number, Product, Simd, Task, Words, flat, scores, values};
 use super::softmax::{NOTHING_SEEN, Running, finish};
 use super::workspace::room;
 use std::ops::Range;
@@ -153,7 +153,7 @@ impl<N: Number> Attended<'_, N> {
     fn attend<S: Simd, P: Product<S>, const ROWS: usize>(&self, s: S, p: P, memory: &mut Memory) {
         let of = self.item.sequence.of;
         let sight = |tile: usize| TileSight::new(self.forward.mask, self.queries(tile), of);
-        let mut sights: [Option<TileSight>; 16] = [const { None }; 16];
+        let mut sights = [const { None }; MOST_TILES];
         let (mut first, mut end) = (usize::MAX, 0);
         for (tile, seen) in sights.iter_mut().enumerate().take(self.tiles()) {
             let seen = seen.insert(sight(tile));
@@ -177,7 +177,7 @@ impl<N: Number> Attended<'_, N> {
                     [(&mut memory.queries, self.sizes.words), (&mut memory.outputs, self.sizes.columns)]
                         .map(|(of, rows)| &mut of[tile * rows..][..rows]);
                 let scale = self.forward.exponent_scale();
-                let chain = if N::SHOWS_CHAINS { S::CHAIN } else { usize::MAX };
+                let chain = if N::SHOWS_CHAINS { CHAIN } else { usize::MAX };
                 let mut top = scores::<S, P, ROWS>(s, p, queries, k, rows.clone(), chain, memory.scores);
                 if self.is_changed(sight, &(block + rows.start..block + rows.end)) {
                     top = self.change(s, sight, tile, block, rows.clone(), memory.scores);

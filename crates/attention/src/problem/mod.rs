@@ -5,7 +5,7 @@
 mod packed;
 mod text;
 
-pub use packed::{Located, Packed};
+pub use packed::{Located, Packed, lengths};
 
 use std::ops::RangeInclusive;
 
@@ -15,6 +15,9 @@ use crate::visibility::{Lengths, MaskKind, Visibility};
 
 /// The most elements one tensor may have: offsets in bytes stay far inside 64 bits, and in elements inside a `usize`.
 const MAX_ELEMENTS: u128 = 1 << 40;
+
+/// The largest scale: a power of two whose product with log2 e, which the softmax multiplies with, is finite.
+const MOST_SCALE: f32 = f32::from_bits((127 + 127) << 23);
 
 /// Columns that a head may have at most.
 pub const MOST_COLUMNS: u32 = 1024;
@@ -217,12 +220,15 @@ impl Shape {
         [self.batch, self.heads, self.rows, self.columns].iter().map(|&extent| extent as usize).product()
     }
 
-    /// Elements from one batch entry, head and row to the next; columns are contiguous.
+    /// Elements from one batch entry, head and row to the next; columns are contiguous. They saturate where no memory holds the
+    /// shape.
     pub fn strides(&self) -> [usize; 3] {
         let [heads, rows, columns] = [self.heads, self.rows, self.columns].map(|extent| extent as usize);
+        let product =
+            |extents: &[usize]| extents.iter().fold(1, |product: usize, extent| product.saturating_mul(*extent));
         match self.layout {
-            Layout::Bhsd => [heads * rows * columns, rows * columns, columns],
-            Layout::Bshd => [rows * heads * columns, columns, heads * columns],
+            Layout::Bhsd => [product(&[heads, rows, columns]), product(&[rows, columns]), columns],
+            Layout::Bshd => [product(&[rows, heads, columns]), columns, product(&[heads, columns])],
         }
     }
 }
@@ -398,7 +404,7 @@ fn check(problem: &Problem) -> Result<(), Error> {
             return Err(Error::HeadDimension { found });
         }
     }
-    if !(scale.is_finite() && scale > 0.0) {
+    if !(scale > 0.0 && scale <= MOST_SCALE) {
         return Err(Error::Scale { found: scale });
     }
     if let ScoreKind::SoftCap { cap } = problem.score
@@ -452,7 +458,15 @@ mod tests {
             refused(problem().heads(6).kv_heads(4)),
             "6 heads cannot share 4 kv heads: expected a multiple of the kv heads"
         );
-        assert_eq!(refused(problem().scale(-1.0)), "scale -1 is not supported: expected a finite number above 0");
+        assert_eq!(
+            refused(problem().scale(-1.0)),
+            "scale -1 is not supported: expected a number above 0, and at most 2^127"
+        );
+        problem().scale(MOST_SCALE).build().unwrap();
+        assert!((MOST_SCALE * std::f32::consts::LOG2_E).is_finite());
+        for scale in [MOST_SCALE.next_up(), f32::INFINITY, f32::NAN] {
+            assert!(refused(problem().scale(scale)).ends_with("at most 2^127"), "{scale}");
+        }
         assert_eq!(refused(problem().scale(f32::NAN)), Error::Scale { found: f32::NAN }.to_string());
         assert_eq!(
             refused(problem().score(ScoreKind::SoftCap { cap: 0.0 })),

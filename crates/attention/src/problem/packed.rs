@@ -14,19 +14,28 @@ pub struct Packed {
 impl Packed {
     /// From cumulative lengths of queries (`cu_q`) and of keys (`cu_k`).
     pub fn new(queries: Vec<u32>, keys: Vec<u32>) -> Result<Packed, Error> {
+        Packed::check(&queries, &keys)?;
+        Ok(Packed { queries, keys })
+    }
+
+    /// Whether sequences begin and end there. Allocates nothing where they do.
+    pub fn check(queries: &[u32], keys: &[u32]) -> Result<(), Error> {
         let wrong = |argument, found| Err(Error::Cumulative { argument, found });
-        for (argument, places) in [("cu_q", &queries), ("cu_k", &keys)] {
-            if places.first() != Some(&0) || places.len() < 2 {
-                return wrong(argument, format!("is {places:?}"));
+        for (argument, places) in [("cu_q", queries), ("cu_k", keys)] {
+            if places.len() < 2 {
+                return wrong(argument, format!("has {} numbers", places.len()));
+            }
+            if places[0] != 0 {
+                return wrong(argument, format!("begins with {}", places[0]));
             }
             if let Some(at) = places.windows(2).position(|pair| pair[1] < pair[0]) {
                 return wrong(argument, format!("goes from {} to {} at entry {}", places[at], places[at + 1], at + 1));
             }
         }
         if queries.len() != keys.len() {
-            return wrong("cu_k", format!("has {} entries, and cu_q {}", keys.len(), queries.len()));
+            return wrong("cu_k", format!("has {} numbers, and `cu_q` {}", keys.len(), queries.len()));
         }
-        Ok(Packed { queries, keys })
+        Ok(())
     }
 
     pub fn batch(&self) -> u32 {
@@ -125,10 +134,10 @@ mod tests {
     fn impossible_places_are_refused_by_name() {
         let refused = |queries: &[u32], keys: &[u32]| Packed::new(queries.into(), keys.into()).unwrap_err().to_string();
         let expected = "expected where each sequence begins and the last one ends, from 0 on and never backwards";
-        assert_eq!(refused(&[0, 5, 3], &[0, 5, 9]), format!("cu_q goes from 5 to 3 at entry 2: {expected}"));
-        assert_eq!(refused(&[0, 5, 7], &[0, 5, 4]), format!("cu_k goes from 5 to 4 at entry 2: {expected}"));
-        assert_eq!(refused(&[1, 5], &[0, 5]), format!("cu_q is [1, 5]: {expected}"));
-        assert_eq!(refused(&[0], &[0]), format!("cu_q is [0]: {expected}"));
-        assert_eq!(refused(&[0, 5], &[0, 5, 9]), format!("cu_k has 3 entries, and cu_q 2: {expected}"));
+        assert_eq!(refused(&[0, 5, 3], &[0, 5, 9]), format!("`cu_q` goes from 5 to 3 at entry 2: {expected}"));
+        assert_eq!(refused(&[0, 5, 7], &[0, 5, 4]), format!("`cu_k` goes from 5 to 4 at entry 2: {expected}"));
+        assert_eq!(refused(&[1, 5], &[0, 5]), format!("`cu_q` begins with 1: {expected}"));
+        assert_eq!(refused(&[0], &[0]), format!("`cu_q` has 1 numbers: {expected}"));
+        assert_eq!(refused(&[0, 5], &[0, 5, 9]), format!("`cu_k` has 3 numbers, and `cu_q` 2: {expected}"));
     }
 }

@@ -218,7 +218,7 @@ mod tests {
             assert_eq!(word.parse::<Problem>().unwrap_err(), Error::Word { word: word.into() });
         }
         let refused = "B3 S1,2".parse::<Problem>().unwrap_err().to_string();
-        assert!(refused.starts_with("cu_q has 2 sequences, and the batch 3: expected"), "{refused}");
+        assert!(refused.starts_with("`cu_q` has 2 sequences, and the batch 3: expected"), "{refused}");
         for (text, queries, keys) in [("Sq5,3 Sk8", "Sq5,3", "Sk8"), ("Sk5,3 Sq8", "Sq8", "Sk5,3")] {
             let mixed = Error::Mixed { queries: queries.into(), keys: keys.into() };
             assert_eq!(text.parse::<Problem>().unwrap_err(), mixed);

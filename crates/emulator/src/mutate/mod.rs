@@ -58,4 +58,4 @@ pub use operators::Operator;
 pub use rewrite::{Mutant, mutants};
 pub use trial::Trial;
 pub use verdict::{Catch, Cause, Proof, Verdict};
-pub use witnesses::judge;
+pub use witnesses::{assigned, judge};

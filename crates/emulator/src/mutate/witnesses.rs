@@ -1,9 +1,24 @@
 //! The launches of one kernel together: whoever notices has noticed, and nobody vouches for what another missed.
 
 use super::blind;
-use super::rewrite::Mutant;
+use super::rewrite::{Mutant, mutants};
 use super::trial::{Trial, Tried};
 use super::verdict::{Cause, Proof, Verdict};
+use std::collections::BTreeMap;
+
+/// Every mutant of one module in the order of its text, with the launches that may run it, from the shortest to the longest.
+pub fn assigned<'t, 'k>(trials: &'t [Trial<'k>]) -> Vec<(Mutant, Vec<&'t Trial<'k>>)> {
+    let mut by_length: Vec<&Trial> = trials.iter().collect();
+    by_length.sort_by_key(|trial| trial.length());
+    let mut all = BTreeMap::new();
+    for trial in by_length {
+        for mutant in mutants(trial.kernel, trial.resolved()) {
+            let (_, tried) = all.entry(mutant.key()).or_insert((mutant, vec![]));
+            tried.push(trial);
+        }
+    }
+    all.into_values().collect()
+}
 
 /// The verdict on a mutant, over launches from the shortest to the longest: a longer one runs only where the shorter ones
 /// show nothing.

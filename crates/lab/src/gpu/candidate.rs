@@ -36,7 +36,7 @@ pub struct Candidate {
     stamps: Stamps,
     graph: Option<Graph>,
     samples: usize,
-    /// How long the host took to launch the graph before; the GPU is held meanwhile.
+    /// How long the host took to put a sample into the stream; the GPU is held meanwhile.
     issued: Duration,
     /// The largest error of the first set, in units of what is allowed.
     pub error: Figure,
@@ -123,36 +123,40 @@ impl Candidate {
         })
     }
 
-    /// Poisons all outputs, and times the plan's calls.
+    /// Warms up, poisons all outputs, and times the plan's calls, with nothing between that would let the GPU rest: its clock
+    /// follows what it has just done.
     pub fn sample(&mut self) -> Result<Reading, String> {
-        let byte = POISON[self.samples % POISON.len()];
-        self.samples += 1;
-        self.poison(byte).and_then(|()| self.timed()).map_err(|error| error.to_string())?
+        self.timed().map_err(|error| error.to_string())?
     }
 
-    fn poison(&mut self, byte: u8) -> Result<(), cuda::Error> {
+    fn poison(&mut self) -> Result<(), cuda::Error> {
+        let byte = POISON[self.samples % POISON.len()];
+        self.samples += 1;
         for set in &mut self.sets {
             for &output in &self.outputs {
                 set.loaded.poison(&self.stream, output, byte)?;
             }
         }
-        self.stream.synchronise()
+        Ok(())
     }
 
     fn timed(&mut self) -> Result<Result<Reading, String>, cuda::Error> {
         let calls = self.plan.calls as f64;
+        let held = Instant::now();
         if self.graph.is_some() {
-            self.stamps.hold(&self.stream, 2 * self.issued)?;
+            self.stamps.hold(&self.stream, self.issued)?;
+        }
+        self.enqueue()?;
+        self.poison()?;
+        if self.graph.is_none() {
+            self.stream.synchronise()?;
         }
         let begun = Instant::now();
         let start = Event::record(&self.stream)?;
-        match &self.graph {
-            Some(graph) => graph.launch(&self.stream)?,
-            None => self.enqueue()?,
-        }
-        self.issued = begun.elapsed();
-        let issued = self.issued.as_secs_f64();
+        self.enqueue()?;
+        let issued = begun.elapsed().as_secs_f64();
         let end = Event::record(&self.stream)?;
+        self.issued = held.elapsed();
         // All of the GPU: what a kernel left on another stream counts, too.
         self.stream.context().synchronise()?;
         let waited = begun.elapsed().as_secs_f64();
@@ -179,6 +183,9 @@ impl Candidate {
     }
 
     fn enqueue(&mut self) -> Result<(), cuda::Error> {
+        if let Some(graph) = &self.graph {
+            return graph.launch(&self.stream);
+        }
         self.stamps.begin(&self.stream)?;
         for call in 0..self.plan.calls {
             self.sets[call % self.plan.sets].loaded.enqueue(&self.stream)?;

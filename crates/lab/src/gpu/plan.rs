@@ -68,7 +68,7 @@ pub struct Plan {
 }
 
 /// One sample lasts about this long, or longer.
-const SAMPLE_SECONDS: f64 = 1e-3;
+const SAMPLE_SECONDS: f64 = 2e-3;
 /// Sets reach over so many times the second-level cache.
 const CACHES: f64 = 2.2;
 /// Of all sets, unless two have more.

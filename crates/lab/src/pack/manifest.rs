@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Files, MANIFEST, SUMS, kernel_path};
 use crate::SCHEMA;
 use crate::case::Case;
+use crate::cost::Cost;
 use crate::figures::Subject;
 use crate::gate::Made;
 use crate::machine::Machine;
@@ -17,7 +18,7 @@ use crate::stages::{Stage, json};
 
 /// in-toto Attestation Framework, "Statement".
 const STATEMENT: &str = "https://in-toto.io/Statement/v1";
-const PREDICATE: &str = "urn:veriflash:evidence:1";
+const PREDICATE: &str = "urn:veriflash:evidence:2";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,6 +57,7 @@ pub struct Predicate {
     /// SHA-256 of every file but this one and `SHA256SUMS`.
     files: BTreeMap<String, String>,
     pub machine: Machine,
+    pub cost: Cost,
     /// Seconds since 1970.
     pub time: u64,
 }
@@ -94,6 +96,7 @@ pub struct Claim<'a> {
     pub cases: &'a [Case],
     pub outcomes: &'a [Outcome],
     pub machine: Machine,
+    pub cost: &'a Cost,
     pub time: u64,
 }
 
@@ -114,6 +117,7 @@ impl Manifest {
                 stages: claim.outcomes.iter().map(StageLine::of).collect(),
                 files: digests(files),
                 machine: claim.machine,
+                cost: claim.cost.clone(),
                 time: claim.time,
             },
         }
@@ -151,6 +155,9 @@ impl Manifest {
         }
         if !self.subject.iter().eq(kernels.iter().map(Artefact::of).collect::<Vec<_>>().iter()) {
             return Err("subjects and kernels differ".into());
+        }
+        if !self.predicate.cost.is_complete() {
+            return Err("the cost does not speak of every stage".into());
         }
         let found = digests(files);
         let differs = |(path, digest): (&String, &String)| (listed.get(path) != Some(digest)).then(|| path.clone());

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use launch::{Finding, Recipe};
 
 use crate::case::Case;
+use crate::cost::Cost;
 use crate::gate::{Gate, GateResult, SecondRun};
 use crate::outcome::{Outcome, Tally};
 use crate::report;
@@ -38,15 +39,17 @@ pub struct Pack {
     pub outcomes: Vec<Outcome>,
     /// What the emulator found in the stage `sanitize`, for those who show it with its source; equal ones once.
     pub findings: Vec<Finding>,
+    /// What it took, stage by stage.
+    pub cost: Cost,
 }
 
 impl Pack {
-    /// Stage, result and one sentence, a line each.
+    /// Stage, result and one sentence, a line each; `(kept)` where the stage was not run again.
     pub fn table(&self) -> String {
-        report::table(&self.outcomes)
+        report::table(&self.outcomes, &self.cost)
     }
 
-    /// `5 passed, 0 failed, 3 not run`.
+    /// `6 passed, 0 failed, 2 not run`.
     pub fn tally(&self) -> Tally {
         Tally::of(&self.outcomes)
     }

@@ -54,7 +54,7 @@ pub(crate) fn run(case: &Case, data_seed: u64, seed: u64, budget: u64) -> Result
     Ok((Run { seed, findings, seen: run.seen, error: Figure::new(error) }, run.findings))
 }
 
-fn error(case: &Case, before: &launch::Memory, after: &launch::Memory) -> Result<f64, attention::Error> {
+pub(super) fn error(case: &Case, before: &launch::Memory, after: &launch::Memory) -> Result<f64, attention::Error> {
     let inputs = case.read_inputs(before)?;
     let oracle = Oracle::new(&case.problem, &inputs)?;
     Ok(oracle.judge(&case.read_outputs(after, oracle.exact())?)?.ratio())

@@ -11,12 +11,12 @@ use crate::case::Case;
 use crate::figures::Subject;
 use crate::gate::Made;
 use crate::outcome::{Outcome, Tally};
-use crate::pack::manifest::{Manifest, StageLine};
+use crate::pack::manifest::{Manifest, Predicate, StageLine};
 use crate::pack::{Files, MANIFEST, REPORT, SUMS, kernel_path, recipe_text, sums, write};
 use crate::prove::Bench;
 use crate::report::{self, Facts};
 use crate::stages::code::Disassembly;
-use crate::stages::{Evidence, Record, Stage, assemble, bench, code, profile, resources, sanitize, stress};
+use crate::stages::{Evidence, Record, Stage, assemble, bench, code, profile, resources, sanitize};
 use crate::{Error, Progress, Settings, Silent, Tool, Toolbox};
 
 /// How much is done.
@@ -109,6 +109,26 @@ pub fn verify(folder: &Path, options: &VerifyOptions) -> Result<Verification, Er
     Ok(Verification { checks, outcomes, made })
 }
 
+/// A pack that holds as far as can be told without running anything.
+pub(crate) struct Opened {
+    pub files: Files,
+    pub manifest: Manifest,
+    pub cases: Vec<Case>,
+    pub evidence: Evidence,
+    pub outcomes: Vec<Outcome>,
+}
+
+/// Reads a pack by the checks that need no run; an error is what is broken.
+pub(crate) fn open(folder: &Path) -> Result<Opened, String> {
+    let files = write::read(folder).map_err(|error| error.to_string())?;
+    let options = VerifyOptions { rerun: false, tools: Toolbox::none(), progress: &Silent };
+    let mut verifier =
+        Verifier { files: &files, options: &options, checks: Vec::new(), outcomes: Vec::new(), made: None };
+    let (manifest, cases, evidence) = verifier.read()?;
+    let outcomes = verifier.outcomes;
+    Ok(Opened { manifest, cases, evidence, outcomes, files })
+}
+
 struct Verifier<'a> {
     files: &'a Files,
     options: &'a VerifyOptions<'a>,
@@ -152,8 +172,8 @@ impl Verifier<'_> {
         self.push(CheckResult::Holds);
         let evidence = self.logs(&manifest, &cases)?;
         self.push(CheckResult::Holds);
-        let (version, command) = (&manifest.predicate.version, &manifest.predicate.command);
-        let facts = Facts { version, command, cases: &cases, evidence: &evidence, outcomes: &self.outcomes };
+        let Predicate { version, command, cost, .. } = &manifest.predicate;
+        let facts = Facts { version, command, cases: &cases, evidence: &evidence, outcomes: &self.outcomes, cost };
         if self.files.get(REPORT).map(Vec::as_slice) != Some(report::markdown(&facts).as_bytes()) {
             return Err(format!("{REPORT} does not say what follows from the logs"));
         }
@@ -269,14 +289,18 @@ impl Verifier<'_> {
         if !self.options.rerun {
             return Ok(CheckResult::NotChecked { why: "not asked to run the emulator again".into() });
         }
-        let parity = bench.parity()? == evidence.parity;
-        let same = parity && bench.sanitize()?.0 == evidence.sanitize;
-        let stage = if parity { Stage::Sanitize } else { Stage::Parity };
-        Ok(if same {
-            CheckResult::Holds
+        let differs = if bench.parity()? != evidence.parity {
+            Some(Stage::Parity)
+        } else if bench.sanitize()?.0 != evidence.sanitize {
+            Some(Stage::Sanitize)
         } else {
-            CheckResult::Broken {
-                why: format!("{stage}: another run of the emulator gives other figures than the log"),
+            (bench.stress()? != evidence.stress).then_some(Stage::Stress)
+        };
+        Ok(match differs {
+            None => CheckResult::Holds,
+            Some(stage) => {
+                let why = format!("{stage}: another run of the emulator gives other figures than the log");
+                CheckResult::Broken { why }
             }
         })
     }
@@ -341,8 +365,7 @@ impl Verifier<'_> {
 
 /// Logs answer the request, and stages that this version has not say nothing else than that.
 fn check_request(settings: &Settings, evidence: &Evidence) -> Broken {
-    let unable =
-        evidence.stress == stress::run() && evidence.bench == bench::run() && evidence.profile == profile::run();
+    let unable = evidence.bench == bench::run() && evidence.profile == profile::run();
     let seeded = match &evidence.parity {
         Record::Ran(log) => log.kernels.iter().all(|entry| entry.data_seed == settings.data_seed),
         Record::NotRun { .. } => true,
@@ -352,8 +375,12 @@ fn check_request(settings: &Settings, evidence: &Evidence) -> Broken {
         Record::Ran(log) => log.kernels.iter().all(|entry| seeds_of(entry) == settings.seeds),
         Record::NotRun { .. } => true,
     };
-    match (unable, seeded && sown) {
-        (false, _) => Err("stress, bench or profile claims what this version of veriflash cannot do".into()),
+    let stressed = match &evidence.stress {
+        Record::Ran(log) => log.kernels.iter().all(|entry| entry.has_rounds(settings.rounds)),
+        Record::NotRun { .. } => true,
+    };
+    match (unable, seeded && sown && stressed) {
+        (false, _) => Err("bench or profile claims what this version of veriflash cannot do".into()),
         (_, false) => Err("a log has other seeds than the manifest".into()),
         (true, true) => Ok(()),
     }

@@ -5,7 +5,8 @@ use crate::figures::Figure;
 use crate::pack::write;
 use crate::prove::{self, Bench};
 use crate::stages::parity::{Controlled, Noticed};
-use crate::{Request, Settings};
+use crate::stages::stress::Verdict;
+use crate::{Cost, Request, Settings};
 use tempfile::TempDir;
 
 /// What a forger does to the logs.
@@ -16,6 +17,7 @@ struct Forger {
     request: Request,
     evidence: Evidence,
     kernels: Files,
+    cost: Cost,
     folder: TempDir,
 }
 
@@ -27,19 +29,19 @@ impl Forger {
         let kernel = attention::kernels::kernel(&problem, &attention::configs::CONFIGS[0]).unwrap();
         let kernel = Kernel::parse("case.ptx", &edit(kernel.parsed.source.text)).unwrap();
         let mut request = Request::new(vec![Case::new(kernel).unwrap()], folder.path().join("pack"));
-        request.settings = Settings { seeds: vec![0, 1], ..Settings::default() };
+        request.settings = Settings { seeds: vec![0, 1], rounds: 1, ..Settings::default() };
         request.tools = Toolbox::none();
         let bench = Bench { cases: &request.cases, settings: &request.settings, progress: &Silent };
-        let gathered = bench.gather(&request.tools).unwrap();
+        let gathered = bench.gather(&request.tools, None).unwrap();
         let kernels = gathered.kernel_files(&request.cases);
-        Forger { evidence: gathered.evidence, kernels, folder, request }
+        Forger { evidence: gathered.evidence, kernels, cost: gathered.cost, folder, request }
     }
 
     /// A pack of edited evidence, consistent in itself; verified with a run of its own.
     fn forge(&self, edit: impl Fn(&mut Evidence)) -> Verification {
         let mut evidence = self.evidence.clone();
         edit(&mut evidence);
-        let (files, _) = prove::files(&self.request, &evidence, self.kernels.clone());
+        let (files, _) = prove::files(&self.request, &evidence, self.kernels.clone(), &self.cost);
         self.verify(&files, true)
     }
 
@@ -66,7 +68,7 @@ fn an_honest_pack_is_accepted() {
     let forger = Forger::new(|text| text);
     let verification = forger.forge(|_| {});
     assert!(verification.accepted(), "{}", verification.table());
-    assert_eq!(verification.tally().to_string(), "3 passed, 0 failed, 5 not run");
+    assert_eq!(verification.tally().to_string(), "4 passed, 0 failed, 4 not run");
 }
 
 #[test]
@@ -77,7 +79,7 @@ fn a_pass_cannot_be_forged_for_a_wrong_kernel() {
     });
     let honest = forger.forge(|_| {});
     assert!(honest.accepted(), "{}", honest.table());
-    assert_eq!(honest.tally().failed, 2);
+    assert_eq!(honest.tally().failed, 3);
     let forged = forger.forge(|evidence| {
         for entry in &mut ran(&mut evidence.parity).kernels {
             let lse = entry.log_sum_exp.as_mut().unwrap();
@@ -88,6 +90,8 @@ fn a_pass_cannot_be_forged_for_a_wrong_kernel() {
         }
         let entries = ran(&mut evidence.sanitize).kernels.iter_mut();
         entries.flat_map(|entry| &mut entry.runs).for_each(|run| run.error = Figure::new(0.1));
+        let entries = ran(&mut evidence.stress).kernels.iter_mut();
+        entries.flat_map(|entry| &mut entry.shown).for_each(|shown| shown.error = Figure::new(0.1));
     });
     assert_eq!(forged.tally().failed, 0, "the forgery is consistent: {}", forged.table());
     assert!(fault(&forged).contains("parity: another run of the emulator"));
@@ -96,7 +100,7 @@ fn a_pass_cannot_be_forged_for_a_wrong_kernel() {
 #[test]
 fn edited_figures_are_found_by_another_run() {
     let forger = Forger::new(|text| text);
-    let edits: [(&str, Edit); 6] = [
+    let edits: [(&str, Edit); 9] = [
         ("parity", |evidence| ran(&mut evidence.parity).kernels[0].output.element_error = Figure::new(1e-7)),
         ("parity", |evidence| {
             let controls = &mut ran(&mut evidence.parity).kernels[0].controls;
@@ -109,6 +113,13 @@ fn edited_figures_are_found_by_another_run() {
             outputs[0].before = "0".repeat(64);
         }),
         ("sanitize", |evidence| ran(&mut evidence.sanitize).kernels[0].runs[1].error = Figure::new(0.01)),
+        ("stress", |evidence| ran(&mut evidence.stress).kernels[0].shown[1].error = Figure::new(0.01)),
+        ("stress", |evidence| {
+            let mutation = &mut ran(&mut evidence.stress).mutations[0];
+            mutation.tried.truncate(3);
+            mutation.mutants = 3;
+        }),
+        ("stress", |evidence| evidence.stress = Record::NotRun { why: "no time".into() }),
     ];
     for (stage, edit) in edits {
         let forged = forger.forge(edit);
@@ -119,16 +130,20 @@ fn edited_figures_are_found_by_another_run() {
 #[test]
 fn claims_that_need_no_run_are_refused_without_one() {
     let forger = Forger::new(|text| text);
-    let edits: [(&str, Edit); 4] = [
-        ("stress, bench", |evidence| evidence.bench = Record::NotRun { why: "twice as fast, trust us".into() }),
+    let edits: [(&str, Edit); 5] = [
+        ("bench or profile", |evidence| evidence.bench = Record::NotRun { why: "twice as fast, trust us".into() }),
         ("resources", |evidence| evidence.resources = Record::NotRun { why: "later".into() }),
         ("a log has other seeds", |evidence| ran(&mut evidence.sanitize).kernels[0].runs.truncate(1)),
         ("a log has other seeds", |evidence| ran(&mut evidence.parity).kernels[0].data_seed = 3),
+        ("a log has other seeds", |evidence| {
+            let shown = &mut ran(&mut evidence.stress).kernels[0].shown;
+            shown.iter_mut().flat_map(|one| one.schedules.values_mut()).for_each(|seeds| seeds.push(1));
+        }),
     ];
     for (expected, edit) in edits {
         let mut evidence = forger.evidence.clone();
         edit(&mut evidence);
-        let (files, _) = prove::files(&forger.request, &evidence, forger.kernels.clone());
+        let (files, _) = prove::files(&forger.request, &evidence, forger.kernels.clone(), &forger.cost);
         let forged = forger.verify(&files, false);
         assert!(fault(&forged).starts_with(expected), "{}", forged.table());
     }
@@ -147,7 +162,7 @@ fn a_listed_file_that_belongs_to_no_log_is_refused() {
     let forger = Forger::new(|text| text);
     let mut kernels = forger.kernels.clone();
     kernels.insert("benchmarks.csv".into(), b"ours,1000".to_vec());
-    let (files, _) = prove::files(&forger.request, &forger.evidence, kernels);
+    let (files, _) = prove::files(&forger.request, &forger.evidence, kernels, &forger.cost);
     assert_eq!(fault(&forger.verify(&files, false)), "benchmarks.csv belongs to no log");
 }
 
@@ -163,6 +178,7 @@ fn figures_alone_decide() {
     };
     let parity = |edit: Edit| said(Stage::Parity, edit);
     let sanitize = |edit: Edit| said(Stage::Sanitize, edit);
+    let stress = |edit: Edit| said(Stage::Stress, edit);
     let expected = [
         (parity(|_| {}), "pass"),
         (
@@ -202,6 +218,44 @@ fn figures_alone_decide() {
             sanitize(|evidence| ran(&mut evidence.sanitize).kernels[0].runs[1].error = Figure::new(1.01)),
             "FAIL: case: the result is wrong with seed 1",
         ),
+        (stress(|_| {}), "pass"),
+        (
+            stress(|evidence| {
+                ran(&mut evidence.stress).kernels[0].shown[1].seen.outputs[0].after = "other".into();
+            }),
+            "FAIL: case: calls under different schedules leave 2 different results",
+        ),
+        (
+            stress(|evidence| ran(&mut evidence.stress).kernels[0].shown[0].seen.launches.clear()),
+            "not run: case: 0 of 1 launches were seen in its first call with policy consumers-ahead, seed 0",
+        ),
+        (
+            stress(|evidence| drop(ran(&mut evidence.stress).kernels[0].shown[1].seen.launches.pop())),
+            "not run: case: 1 of 2 launches were seen called again on the same buffers",
+        ),
+        (
+            stress(|evidence| drop(ran(&mut evidence.stress).kernels[0].shown[1].schedules.remove("parted"))),
+            "not run: case: not every seed was run called again on the same buffers with policy parted",
+        ),
+        (
+            stress(|evidence| ran(&mut evidence.stress).kernels[0].shown[0].error = Figure::new(1.01)),
+            "FAIL: case: the result is wrong in its first call with policy",
+        ),
+        (
+            stress(|evidence| {
+                let tried = &mut ran(&mut evidence.stress).mutations[0].tried;
+                tried.iter_mut().find(|one| one.verdict == Verdict::Caught).unwrap().verdict = Verdict::Missed;
+            }),
+            "FAIL: case: 14 of 15 injected faults caught; missed: line",
+        ),
+        (
+            stress(|evidence| {
+                let tried = &mut ran(&mut evidence.stress).mutations[0].tried;
+                tried.iter_mut().for_each(|one| one.verdict = Verdict::NotExecuted);
+            }),
+            "not run: case: no injected fault was executed",
+        ),
+        (stress(|evidence| ran(&mut evidence.stress).mutations.clear()), "not run: case: no fault was injected"),
     ];
     for (said, expected) in expected {
         assert!(said.starts_with(expected), "{said}: expected {expected}");

@@ -22,14 +22,16 @@ pub fn case(text: &str) -> Case {
     Case::new(Kernel::parse("case.ptx", text).unwrap()).unwrap()
 }
 
-/// Without tools, under three seeds.
+/// Without tools, under three seeds and, of each policy, one.
 pub fn request(text: &str, folder: &Path) -> Request {
     Request {
         cases: vec![case(text)],
         folder: folder.into(),
-        settings: Settings { seeds: vec![0, 1, 2], ..Settings::default() },
+        settings: Settings { seeds: vec![0, 1, 2], rounds: 1, ..Settings::default() },
         tools: Toolbox::none(),
         command: "veriflash prove --kernel case.ptx".into(),
+        fresh: false,
+        rate: None,
     }
 }
 

@@ -108,7 +108,10 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Builder) -> R) -> R {
     match CURRENT.with_borrow_mut(|current| current.as_mut().map(f)) {
         Some(result) => result,
         None => BuildError::new("no kernel is under construction on this thread", at)
-            .help("call this inside the closure of `tile::build`")
+            .help(
+                "call this inside the closure of `tile::build`; a mask or a score that plain cores ask is asked about \
+                 numbers, and has no lanes and no memory",
+            )
             .raise(),
     }
 }

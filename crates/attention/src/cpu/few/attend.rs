@@ -1,7 +1,8 @@
 //! Few queries and some keys: scores, weights and values with columns in the lanes.
 
 use crate::cpu::Forward;
-use crate::cpu::rows::{Strided, narrow, sixteen, widen};
+use crate::cpu::division::{Item, Sequence};
+use crate::cpu::rows::{narrow, sixteen, widen};
 use crate::cpu::simd::{Claim, LANES, Lanes, Number, Simd, flat};
 use crate::cpu::softmax::{NOTHING_SEEN, finish};
 use std::ops::Range;
@@ -9,54 +10,76 @@ use std::ops::Range;
 /// Keys of a block: of K and V together they fit into a second-level cache.
 pub const KEYS: usize = 64;
 
-/// What a group of heads that share K and V finds.
+/// An item: all queries of heads that share K and V, one head behind the other.
 pub struct Few<'a, N> {
     forward: &'a Forward<'a, N>,
-    /// Heads that share K and V.
-    pub group: usize,
+    item: Item,
     /// Rows of lanes of a query, and of an output.
     query_lanes: usize,
     output_lanes: usize,
 }
 
+/// Keys of a block that a query may see, counted in its sequence.
+#[derive(Clone)]
+struct Seen {
+    keys: Range<usize>,
+    /// Whether it sees all of them.
+    exact: bool,
+    /// The first key of the block.
+    block: usize,
+}
+
 impl<'a, N: Number> Few<'a, N> {
-    pub fn new(forward: &'a Forward<'a, N>) -> Few<'a, N> {
-        let (problem, dims) = (forward.problem, forward.problem.dims());
-        Few {
-            forward,
-            group: (problem.heads() / problem.kv_heads()) as usize,
-            query_lanes: (dims.head as usize).div_ceil(LANES),
-            output_lanes: (dims.value as usize).div_ceil(LANES),
-        }
+    pub fn new(forward: &'a Forward<'a, N>, item: Item) -> Few<'a, N> {
+        let dims = forward.problem.dims();
+        let [query_lanes, output_lanes] = [dims.head, dims.value].map(|columns| (columns as usize).div_ceil(LANES));
+        Few { forward, item, query_lanes, output_lanes }
     }
 
-    pub fn queries(&self) -> usize {
-        self.forward.problem.queries() as usize
-    }
-
+    /// Of its sequence.
     pub fn keys(&self) -> usize {
-        self.forward.problem.keys() as usize
+        self.item.sequence.of.keys as usize
     }
 
-    pub fn query_rows(&self) -> usize {
-        self.group * self.queries() * self.query_lanes
+    fn queries(&self) -> usize {
+        self.item.queries.len()
     }
 
-    /// What all queries of a group of heads find among some keys.
+    /// Queries of all heads.
+    fn rows(&self) -> usize {
+        self.item.heads.len() * self.queries()
+    }
+
+    /// Head and query of a row.
+    fn of_row(&self, row: usize) -> (usize, usize) {
+        (self.item.heads.start + row / self.queries(), row % self.queries())
+    }
+
+    fn kv_head(&self) -> usize {
+        self.forward.problem.kv_head(self.item.heads.start as u32) as usize
+    }
+
     #[inline(always)]
-    pub fn attend<S: Simd>(
-        &self,
-        s: S,
-        batch: usize,
-        kv_head: usize,
-        keys: Range<usize>,
-        queries: &mut [Lanes],
-        states: &mut [Lanes],
-    ) {
-        let of = self.forward.problem.lengths();
+    fn key(&self, key: usize) -> &'a [N] {
+        let Sequence { batch, first_key, .. } = self.item.sequence;
+        self.forward.k.row(batch, self.kv_head(), first_key + key)
+    }
+
+    #[inline(always)]
+    fn value(&self, key: usize) -> &'a [N] {
+        let Sequence { batch, first_key, .. } = self.item.sequence;
+        self.forward.v.row(batch, self.kv_head(), first_key + key)
+    }
+
+    /// What all queries find among some keys.
+    #[inline(always)]
+    pub fn attend<S: Simd>(&self, s: S, keys: Range<usize>, queries: &mut [Lanes], states: &mut [Lanes]) {
+        let Sequence { batch, first_query, of, .. } = self.item.sequence;
+        let queries = &mut queries[..self.rows() * self.query_lanes];
+        let states = &mut states[..self.rows() * (self.output_lanes + 1)];
         for (row, to) in queries.chunks_exact_mut(self.query_lanes).enumerate() {
-            let head = kv_head * self.group + row / self.queries();
-            widen(s, self.forward.q.row(batch, head, row % self.queries()), flat(to));
+            let (head, query) = self.of_row(row);
+            widen(s, self.forward.q.row(batch, head, first_query + query), flat(to));
         }
         for state in states.chunks_exact_mut(self.output_lanes + 1) {
             state.fill(Lanes::all(0.0));
@@ -66,18 +89,18 @@ impl<'a, N: Number> Few<'a, N> {
         while block < keys.end {
             let end = (block + KEYS).min(keys.end);
             for (row, state) in states.chunks_exact_mut(self.output_lanes + 1).enumerate() {
-                let query = row % self.queries();
-                let (seen, exact) = self.forward.mask.of(query as u32, of);
-                let seen = (seen.start as usize).max(block)..(seen.end as usize).min(end);
-                if seen.is_empty() {
+                let (head, query) = self.of_row(row);
+                let (some, exact) = self.forward.mask.of(query as u32, of);
+                let keys = (some.start as usize).max(block)..(some.end as usize).min(end);
+                if keys.is_empty() {
                     continue;
                 }
-                let of_query = &queries[row * self.query_lanes..][..self.query_lanes];
-                let head = kv_head * self.group + row / self.queries();
+                let seen = Seen { keys, exact, block };
                 let mut scores = [Lanes::all(f32::NEG_INFINITY); KEYS / LANES];
-                self.products(s, batch, kv_head, of_query, &seen, block, flat(&mut scores));
-                self.change(batch, head, query, &seen, exact, block, flat(&mut scores));
-                self.weigh(s, batch, kv_head, &seen, block, &mut scores, state);
+                self.products(s, &queries[row * self.query_lanes..][..self.query_lanes], &seen, flat(&mut scores));
+                self.change(head, query, &seen, flat(&mut scores));
+                self.weigh(s, &mut scores, state);
+                self.add_values(s, &seen, flat(&mut scores), &mut state[..self.output_lanes]);
             }
             block = end;
         }
@@ -85,25 +108,15 @@ impl<'a, N: Number> Few<'a, N> {
 
     /// The products of one query and the keys that it may see.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
-    fn products<S: Simd>(
-        &self,
-        s: S,
-        batch: usize,
-        kv_head: usize,
-        query: &[Lanes],
-        seen: &Range<usize>,
-        block: usize,
-        products: &mut [f32],
-    ) {
-        const TOGETHER: usize = 4;
-        let k = &self.forward.k;
-        let mut key = seen.start;
-        while key < seen.end {
+    fn products<S: Simd>(&self, s: S, query: &[Lanes], seen: &Seen, products: &mut [f32]) {
+        const TOGETHER: usize = 4; // Keys for which a word of the query is loaded once.
+        let Seen { ref keys, block, .. } = *seen;
+        let mut key = keys.start;
+        while key < keys.end {
             // Behind the last key, it is multiplied again, and nobody looks.
             let mut rows: [&[N]; TOGETHER] = [&[]; TOGETHER];
             for (index, row) in rows.iter_mut().enumerate() {
-                *row = k.row(batch, kv_head, (key + index).min(seen.end - 1));
+                *row = self.key((key + index).min(keys.end - 1));
             }
             let [first, second, third, fourth] = rows.map(|row| row.as_chunks::<LANES>().0);
             let mut sums = [s.splat(0.0); TOGETHER];
@@ -121,7 +134,7 @@ impl<'a, N: Number> Few<'a, N> {
                     *sum = s.mul_add(N::widen(s, &sixteen(row, first.len() * LANES)), words, *sum);
                 }
             }
-            let count = TOGETHER.min(seen.end - key);
+            let count = TOGETHER.min(keys.end - key);
             for (product, sum) in products[key - block..][..count].iter_mut().zip(sums) {
                 *product = s.sum(sum);
             }
@@ -130,46 +143,27 @@ impl<'a, N: Number> Few<'a, N> {
     }
 
     /// Scores out of products, −∞ where the query does not see the key.
-    #[allow(clippy::too_many_arguments)]
-    fn change(
-        &self,
-        batch: usize,
-        head: usize,
-        query: usize,
-        seen: &Range<usize>,
-        exact: bool,
-        block: usize,
-        scores: &mut [f32],
-    ) {
+    fn change(&self, head: usize, query: usize, seen: &Seen, scores: &mut [f32]) {
         let Forward { problem, score, mask, documents, .. } = *self.forward;
-        let of = problem.lengths();
-        for key in seen.clone() {
-            let score_of = &mut scores[key - block];
+        let Sequence { batch, first_query, first_key, of } = self.item.sequence;
+        let [queries, keys] = [problem.queries(), problem.keys()].map(|rows| batch * rows as usize);
+        for key in seen.keys.clone() {
+            let score_of = &mut scores[key - seen.block];
             if !score.is_plain() {
                 *score_of = score.one(*score_of * problem.scale(), head, self.forward.number(head), query, key, of);
             }
             let other_document = documents.is_some_and(|[of_queries, of_keys]| {
-                of_queries[batch * self.queries() + query] != of_keys[batch * self.keys() + key]
+                of_queries[queries + first_query + query] != of_keys[keys + first_key + key]
             });
-            if other_document || !(exact || mask.sees(query as u32, key as u32, of)) {
+            if other_document || !(seen.exact || mask.sees(query as u32, key as u32, of)) {
                 *score_of = f32::NEG_INFINITY;
             }
         }
     }
 
-    /// Weights of the scores, and the values of their keys.
+    /// Weights in place of the scores of a block, and what they do to maximum, sum and output.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
-    fn weigh<S: Simd>(
-        &self,
-        s: S,
-        batch: usize,
-        kv_head: usize,
-        seen: &Range<usize>,
-        block: usize,
-        scores: &mut [Lanes; KEYS / LANES],
-        state: &mut [Lanes],
-    ) {
+    fn weigh<S: Simd>(&self, s: S, scores: &mut [Lanes; KEYS / LANES], state: &mut [Lanes]) {
         let scale = self.forward.exponent_scale();
         let (output, statistics) = state.split_at_mut(self.output_lanes);
         let [maximum, sum, ..] = &mut statistics[0].0;
@@ -183,7 +177,7 @@ impl<'a, N: Number> Few<'a, N> {
         if new > *maximum {
             let factor = ((*maximum - new) * scale).exp2();
             *sum *= factor;
-            for row in output.iter_mut() {
+            for row in output {
                 let scaled = s.mul(s.load(&row.0), s.splat(factor));
                 s.store(&mut row.0, scaled);
             }
@@ -196,7 +190,11 @@ impl<'a, N: Number> Few<'a, N> {
             s.store(&mut row.0, weight);
         }
         *sum += s.sum(total);
-        let (v, weights) = (&self.forward.v, flat(scores));
+    }
+
+    /// Adds the values of the keys, each times its weight: four rows of lanes at once, as far as they are whole.
+    #[inline(always)]
+    fn add_values<S: Simd>(&self, s: S, seen: &Seen, weights: &[f32], output: &mut [Lanes]) {
         let whole = self.forward.problem.value_dim() as usize / LANES;
         let (groups, rest) = output.as_chunks_mut::<4>();
         let in_groups = groups.len() * 4;
@@ -204,13 +202,13 @@ impl<'a, N: Number> Few<'a, N> {
             if (index + 1) * 4 > whole {
                 // The last group of all has a row that is not whole.
                 for (lane, output) in output.iter_mut().enumerate() {
-                    add_values(s, v, [batch, kv_head], seen, weights, block, (index * 4 + lane) * LANES, output);
+                    self.add_columns(s, seen, weights, (index * 4 + lane) * LANES, output);
                 }
                 continue;
             }
             let mut sums = [s.splat(0.0); 4];
-            for key in seen.clone() {
-                let (row, weight) = (v.row(batch, kv_head, key), s.splat(weights[key - block]));
+            for key in seen.keys.clone() {
+                let (row, weight) = (self.value(key), s.splat(weights[key - seen.block]));
                 if let Some([first, second, third, fourth]) = row.as_chunks::<LANES>().0.get(index * 4..index * 4 + 4) {
                     sums[0] = s.mul_add(N::widen(s, first), weight, sums[0]);
                     sums[1] = s.mul_add(N::widen(s, second), weight, sums[1]);
@@ -224,14 +222,27 @@ impl<'a, N: Number> Few<'a, N> {
             }
         }
         for (lane, output) in rest.iter_mut().enumerate() {
-            add_values(s, v, [batch, kv_head], seen, weights, block, (in_groups + lane) * LANES, output);
+            self.add_columns(s, seen, weights, (in_groups + lane) * LANES, output);
         }
+    }
+
+    /// The same for sixteen columns.
+    #[inline(always)]
+    fn add_columns<S: Simd>(&self, s: S, seen: &Seen, weights: &[f32], column: usize, output: &mut Lanes) {
+        let mut sum = s.splat(0.0);
+        for key in seen.keys.clone() {
+            let numbers = sixteen(self.value(key), column);
+            sum = s.mul_add(N::widen(s, &numbers), s.splat(weights[key - seen.block]), sum);
+        }
+        let sum = s.add(s.load(&output.0), sum);
+        s.store(&mut output.0, sum);
     }
 
     /// What two parts found, as one.
     #[inline(always)]
     pub fn join<S: Simd>(&self, s: S, whole: &mut [Lanes], part: &[Lanes]) {
         let rows = self.output_lanes + 1;
+        let whole = &mut whole[..self.rows() * rows];
         for (whole, part) in whole.chunks_exact_mut(rows).zip(part.chunks_exact(rows)) {
             let [of_whole, of_part] = [whole[self.output_lanes].0, part[self.output_lanes].0];
             let (top, scale) = (of_whole[0].max(of_part[0]), self.forward.exponent_scale());
@@ -248,8 +259,9 @@ impl<'a, N: Number> Few<'a, N> {
     /// Divides by the sums, and writes rows.
     #[inline(always)]
     pub fn finish<S: Simd>(&self, s: S, states: &[Lanes], claim: &mut Claim<N>) {
+        let states = &states[..self.rows() * (self.output_lanes + 1)];
         for (row, state) in states.chunks_exact(self.output_lanes + 1).enumerate() {
-            let (head, query) = (claim.item.heads.start + row / self.queries(), row % self.queries());
+            let (head, query) = self.of_row(row);
             let [maximum, sum, ..] = state[self.output_lanes].0;
             let (factor, lse) = finish(self.forward.scaled(maximum), sum, self.forward.sinks.get(head).copied());
             *claim.log_sum_exp(head, query) = lse;
@@ -259,26 +271,4 @@ impl<'a, N: Number> Few<'a, N> {
             }
         }
     }
-}
-
-/// Adds sixteen columns of the values of the keys that are seen, each times its weight.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-fn add_values<S: Simd, N: Number>(
-    s: S,
-    v: &Strided<N>,
-    [batch, kv_head]: [usize; 2],
-    seen: &Range<usize>,
-    weights: &[f32],
-    block: usize,
-    column: usize,
-    output: &mut Lanes,
-) {
-    let mut sum = s.splat(0.0);
-    for key in seen.clone() {
-        let numbers = sixteen(v.row(batch, kv_head, key), column);
-        sum = s.mul_add(N::widen(s, &numbers), s.splat(weights[key - block]), sum);
-    }
-    let sum = s.add(s.load(&output.0), sum);
-    s.store(&mut output.0, sum);
 }

@@ -5,7 +5,7 @@
 
 mod attend;
 
-use super::division::{Division, Item};
+use super::division::{Cut, Division};
 use super::simd::{self, Chunks, Claims, InstructionSet, LANES, Lanes, Number, Product, Simd, Task};
 use super::workspace::{self, room};
 use super::{Forward, threads};
@@ -17,8 +17,8 @@ pub const MOST_QUERIES: u32 = 4;
 const LEAST_PART: usize = 256;
 const ENOUGH_PARTS: usize = 64;
 
-/// Rows of lanes that all parts of a call may take together: 1 MiB.
-const MOST_STATES: usize = 1 << 14;
+/// Rows of lanes that all parts of a call may take together, and that the heads of an item may: 1 MiB.
+const MOST_ROWS: usize = 1 << 14;
 
 /// How keys are split. The same for any number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,40 +29,66 @@ struct Split {
 }
 
 impl Split {
-    /// Of the keys of so many heads, where a part finds `state` rows of lanes.
-    fn new(keys: usize, heads: usize, state: usize) -> Split {
-        let room = MOST_STATES / (heads * state);
-        let parts = ENOUGH_PARTS.div_ceil(heads).min(keys / LEAST_PART).min(room).max(1);
+    /// Of the keys of so many items, where a part finds `state` rows of lanes.
+    fn new(keys: usize, items: usize, state: usize) -> Split {
+        let room = MOST_ROWS / (items * state);
+        let parts = ENOUGH_PARTS.div_ceil(items).min(keys / LEAST_PART).min(room).max(1);
         let each = keys.div_ceil(parts).next_multiple_of(KEYS).max(KEYS);
         Split { each, parts: keys.div_ceil(each).max(1) }
     }
 }
 
+/// Rows of lanes that an item needs at most.
+#[derive(Clone, Copy)]
+struct Sizes {
+    /// Of what is found.
+    states: usize,
+    queries: usize,
+}
+
+/// What items are: heads that share K and V, as many as fit, with all their queries.
+fn cut<N>(forward: &Forward<N>) -> (Cut, Sizes) {
+    let (problem, dims) = (forward.problem, forward.problem.dims());
+    let rows = problem.queries().min(MOST_QUERIES) as usize;
+    let [state, query] = [state_rows(dims.value as usize), (dims.head as usize).div_ceil(LANES)];
+    let group = (problem.heads() / problem.kv_heads()) as usize;
+    let together = (MOST_ROWS / (rows * (state + query))).clamp(1, group);
+    let sizes = Sizes { states: together * rows * state, queries: together * rows * query };
+    (Cut { group, together, rows, of_lengths: 0..=MOST_QUERIES }, sizes)
+}
+
+/// All sequences that have few queries.
 pub fn run<N: Number>(forward: &Forward<N>, set: InstructionSet, o: &mut [N], o_strides: [usize; 3], lse: &mut [f32]) {
-    let problem = forward.problem;
-    let [batch, heads, kv_heads, queries, keys, columns] =
-        [problem.batch(), problem.heads(), problem.kv_heads(), problem.queries(), problem.keys(), problem.value_dim()]
-            .map(|extent| extent as usize);
-    let group = heads / kv_heads;
-    let size = group * queries * state_rows(columns);
-    let split = Split::new(keys, batch * kv_heads, size);
-    let mut no_blocks = vec![];
-    let division = Division::new([batch, heads, group], queries, problem.lengths(), None, &mut no_blocks);
-    let claims = Claims::new(&division, o, o_strides, columns, lse);
-    let threads = threads::worth(forward, set);
-    if split.parts == 1 {
-        threads::fan_out(threads, &|| {
-            workspace::with(|memory| simd::run(set, Whole { forward, claims: &claims, size, memory }));
+    let (problem, (cut, sizes)) = (forward.problem, cut(forward));
+    let [batch, heads, keys, columns] =
+        [problem.batch(), problem.heads(), problem.keys(), problem.value_dim()].map(|extent| extent as usize);
+    workspace::with_blocks(|blocks| {
+        let division = Division::new([batch, heads], cut, problem.lengths(), forward.packed, blocks);
+        let items = division.items();
+        if items == 0 {
+            return;
+        }
+        let claims = Claims::new(&division, o, o_strides, columns, lse);
+        let threads = threads::worth(forward, set);
+        // Of packed sequences each has its own number of keys: they are not split.
+        let keys = if forward.packed.is_some() { 0 } else { keys };
+        let split = Split::new(keys, items, sizes.states);
+        if split.parts == 1 {
+            threads::fan_out(threads, &|| {
+                workspace::with(|memory| simd::run(set, Whole { forward, claims: &claims, sizes, memory }));
+            });
+            return;
+        }
+        workspace::with_parts(|memory| {
+            let states = room(memory, items * split.parts * sizes.states);
+            let chunks = Chunks::new(states, sizes.states);
+            threads::fan_out(threads, &|| {
+                workspace::with(|memory| {
+                    simd::run(set, Parts { forward, division: &division, chunks: &chunks, split, sizes, memory });
+                });
+            });
+            simd::run(set, Join { forward, claims: &claims, states, sizes, split });
         });
-        return;
-    }
-    workspace::with_parts(|memory| {
-        let states = room(memory, batch * kv_heads * split.parts * size);
-        let chunks = Chunks::new(states, size);
-        threads::fan_out(threads, &|| {
-            workspace::with(|memory| simd::run(set, Parts { forward, chunks: &chunks, split, memory }));
-        });
-        simd::run(set, Join { forward, claims: &claims, states, size, split });
     });
 }
 
@@ -75,65 +101,64 @@ fn state_rows(columns: usize) -> usize {
 struct Whole<'a, N> {
     forward: &'a Forward<'a, N>,
     claims: &'a Claims<'a, N>,
-    size: usize,
+    sizes: Sizes,
     memory: &'a mut Vec<Lanes>,
 }
 
 impl<N: Number> Task for Whole<'_, N> {
     #[inline(always)]
     fn run<S: Simd, P: Product<S>, const ROWS: usize>(self, s: S, _: P) {
-        let few = Few::new(self.forward);
-        let (states, queries) = room(self.memory, self.size + few.query_rows()).split_at_mut(self.size);
+        let Sizes { states, queries } = self.sizes;
+        let (states, queries) = room(self.memory, states + queries).split_at_mut(states);
         while let Some(mut claim) = self.claims.next() {
-            let Item { sequence, heads, .. } = claim.item.clone();
-            few.attend(s, sequence.batch, heads.start / few.group, 0..few.keys(), queries, states);
+            let few = Few::new(self.forward, claim.item.clone());
+            few.attend(s, 0..few.keys(), queries, states);
             few.finish(s, states, &mut claim);
         }
     }
 }
 
-/// Parts of the keys of a head.
+/// Parts of the keys of items.
 struct Parts<'a, N> {
     forward: &'a Forward<'a, N>,
+    division: &'a Division<'a>,
     chunks: &'a Chunks<'a, Lanes>,
     split: Split,
+    sizes: Sizes,
     memory: &'a mut Vec<Lanes>,
 }
 
 impl<N: Number> Task for Parts<'_, N> {
     #[inline(always)]
     fn run<S: Simd, P: Product<S>, const ROWS: usize>(self, s: S, _: P) {
-        let few = Few::new(self.forward);
-        let queries = room(self.memory, few.query_rows());
-        let kv_heads = self.forward.problem.kv_heads() as usize;
+        let queries = room(self.memory, self.sizes.queries);
         while let Some((index, states)) = self.chunks.next() {
-            let (head, part) = (index / self.split.parts, index % self.split.parts);
-            let first = part * self.split.each;
+            let few = Few::new(self.forward, self.division.item(index / self.split.parts));
+            let first = index % self.split.parts * self.split.each;
             let keys = first..(first + self.split.each).min(few.keys());
-            few.attend(s, head / kv_heads, head % kv_heads, keys, queries, states);
+            few.attend(s, keys, queries, states);
         }
     }
 }
 
-/// The parts of each head become one, in their order.
+/// The parts of each item become one, in their order.
 struct Join<'a, N> {
     forward: &'a Forward<'a, N>,
+    /// Nobody else takes of them: they come in their order.
     claims: &'a Claims<'a, N>,
     states: &'a mut [Lanes],
-    size: usize,
+    sizes: Sizes,
     split: Split,
 }
 
 impl<N: Number> Task for Join<'_, N> {
     #[inline(always)]
     fn run<S: Simd, P: Product<S>, const ROWS: usize>(self, s: S, _: P) {
-        let few = Few::new(self.forward);
-        let kv_heads = self.forward.problem.kv_heads() as usize;
-        while let Some(mut claim) = self.claims.next() {
-            let head = claim.item.sequence.batch * kv_heads + claim.item.heads.start / few.group;
-            let states = &mut self.states[head * self.split.parts * self.size..][..self.split.parts * self.size];
-            let (whole, parts) = states.split_at_mut(self.size);
-            for part in parts.chunks_exact(self.size) {
+        for states in self.states.chunks_exact_mut(self.split.parts * self.sizes.states) {
+            let Some(mut claim) = self.claims.next() else { return };
+            let few = Few::new(self.forward, claim.item.clone());
+            let (whole, parts) = states.split_at_mut(self.sizes.states);
+            for part in parts.chunks_exact(self.sizes.states) {
                 few.join(s, whole, part);
             }
             few.finish(s, whole, &mut claim);

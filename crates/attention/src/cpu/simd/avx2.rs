@@ -14,6 +14,32 @@ impl Avx2 {
             is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c");
         has.then_some(Avx2(()))
     }
+
+    /// The sum of eight lanes.
+    #[inline(always)]
+    pub fn sum_of_eight(self, of: __m256) -> f32 {
+        // SAFETY: the instructions were detected.
+        unsafe {
+            let quarter = _mm_add_ps(_mm256_castps256_ps128(of), _mm256_extractf128_ps::<1>(of));
+            let pair = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+            _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)))
+        }
+    }
+
+    /// Rows become columns: four blocks of 8 × 8, of which two change places.
+    #[inline(always)]
+    pub fn transpose_block(self, block: &mut [Lanes; LANES]) {
+        let first = block.as_mut_ptr().cast::<f32>();
+        let at = |row: usize, column: usize| first.wrapping_add(row * HALF * LANES + column * HALF);
+        // SAFETY: the instructions were detected, and four blocks of 8 × 8 are all that there is.
+        unsafe {
+            let (upper, lower) = (eight_by_eight(at(0, 1)), eight_by_eight(at(1, 0)));
+            write(at(0, 1), lower);
+            write(at(1, 0), upper);
+            write(at(0, 0), eight_by_eight(at(0, 0)));
+            write(at(1, 1), eight_by_eight(at(1, 1)));
+        }
+    }
 }
 
 type Vector = [__m256; 2];
@@ -37,7 +63,6 @@ fn halves_mut<T>(of: &mut [T; LANES]) -> [*mut T; 2] {
 impl Simd for Avx2 {
     type Vector = Vector;
     const SUMS_SIX_COLUMNS: bool = true;
-    const CHAIN: usize = 16;
 
     #[inline(always)]
     fn splat(self, value: f32) -> Vector {
@@ -98,12 +123,12 @@ impl Simd for Avx2 {
     }
     #[inline(always)]
     fn sum(self, value: Vector) -> f32 {
-        unsafe { sum(_mm256_add_ps(value[0], value[1])) }
+        unsafe { self.sum_of_eight(_mm256_add_ps(value[0], value[1])) }
     }
     /// One half behind the other: both at once would not leave enough registers.
     #[inline(always)]
     fn exp2(self, x: Vector) -> Vector {
-        [exp2(x[0]), exp2(x[1])]
+        unsafe { [exp2(x[0]), exp2(x[1])] }
     }
     #[inline(always)]
     fn widen_f16(self, from: &[f16; LANES]) -> Vector {
@@ -137,7 +162,7 @@ impl Simd for Avx2 {
     }
     #[inline(always)]
     fn transpose(self, block: &mut [Lanes; LANES]) {
-        transpose(block);
+        self.transpose_block(block);
     }
 }
 
@@ -157,26 +182,32 @@ static SPREAD: [Spread; COEFFICIENTS.len()] = {
 #[repr(align(32))]
 struct Spread([f32; HALF]);
 
+/// # Safety
+/// AVX2 with FMA.
 #[inline(always)]
-fn exp2(x: __m256) -> __m256 {
+unsafe fn exp2(x: __m256) -> __m256 {
     unsafe {
         let least = _mm256_set1_ps(-126.0);
-        let clamped = _mm256_max_ps(x, least);
+        // The second operand where one is NaN: NaN stays.
+        let clamped = _mm256_max_ps(least, x);
         let below = _mm256_floor_ps(clamped);
         let fraction = _mm256_sub_ps(clamped, below);
         let mut power = _mm256_set1_ps(COEFFICIENTS[0]);
         for coefficient in &SPREAD[1..] {
+            // SAFETY: a static of eight f32, aligned as a vector is.
             power = _mm256_fmadd_ps(power, fraction, std::ptr::read_volatile((&raw const coefficient.0).cast()));
         }
         let exponent = _mm256_slli_epi32::<23>(_mm256_cvtps_epi32(below));
         let scaled = _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(power), exponent));
-        // NaN is not below anything, and stays.
+        // What is no number has no exponent, and is not below anything.
         _mm256_andnot_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(x, least), scaled)
     }
 }
 
+/// # Safety
+/// AVX2.
 #[inline(always)]
-fn rounded_to_bf16(value: __m256) -> __m128i {
+unsafe fn rounded_to_bf16(value: __m256) -> __m128i {
     unsafe {
         let bits = _mm256_castps_si256(value);
         let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), _mm256_set1_epi32(1));
@@ -185,30 +216,6 @@ fn rounded_to_bf16(value: __m256) -> __m128i {
         let number = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_ORD_Q>(value, value));
         let words = _mm256_srli_epi32::<16>(_mm256_blendv_epi8(_mm256_set1_epi32(0x7fc0_0000), rounded, number));
         _mm256_castsi256_si128(_mm256_permute4x64_epi64::<0b1000>(_mm256_packus_epi32(words, words)))
-    }
-}
-
-/// The sum of eight lanes. AVX.
-#[inline(always)]
-pub fn sum(of: __m256) -> f32 {
-    unsafe {
-        let quarter = _mm_add_ps(_mm256_castps256_ps128(of), _mm256_extractf128_ps::<1>(of));
-        let pair = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
-        _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)))
-    }
-}
-
-/// Rows become columns: four blocks of 8 × 8, of which two change places. AVX.
-#[inline(always)]
-pub fn transpose(block: &mut [Lanes; LANES]) {
-    let first = block.as_mut_ptr().cast::<f32>();
-    let at = |row: usize, column: usize| first.wrapping_add(row * HALF * LANES + column * HALF);
-    unsafe {
-        let (upper, lower) = (eight_by_eight(at(0, 1)), eight_by_eight(at(1, 0)));
-        write(at(0, 1), lower);
-        write(at(1, 0), upper);
-        write(at(0, 0), eight_by_eight(at(0, 0)));
-        write(at(1, 1), eight_by_eight(at(1, 1)));
     }
 }
 

@@ -6,30 +6,35 @@ use super::{LANES, Lanes, Simd};
 use half::{bf16, f16};
 use std::arch::x86_64::*;
 
+/// Whoever has it has AVX2, too.
 #[derive(Clone, Copy)]
-pub struct Avx512(());
+pub struct Avx512(Avx2);
 
 impl Avx512 {
     pub fn detect() -> Option<Avx512> {
-        let has = Avx2::detect().is_some()
-            && is_x86_feature_detected!("avx512f")
+        let has = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl");
-        has.then_some(Avx512(()))
+        Avx2::detect().filter(|_| has).map(Avx512)
     }
 }
 
 /// AVX-512 with `vdpbf16ps`.
 #[derive(Clone, Copy)]
-pub struct Avx512Bf16(pub(super) Avx512);
+pub struct Avx512Bf16(Avx512);
 
 impl Avx512Bf16 {
     pub fn detect() -> Option<Avx512Bf16> {
         Avx512::detect().filter(|_| is_x86_feature_detected!("avx512bf16")).map(Avx512Bf16)
     }
 
-    /// `sum` + the products of the pairs of `left` and of `right`.
+    /// The instructions that are no products of pairs.
+    pub fn vectors(self) -> Avx512 {
+        self.0
+    }
+
+    /// `sum` + the products of the pairs of `left` and of `right`. Subnormal numbers count as 0 (Intel SDM, VDPBF16PS).
     #[inline(always)]
     pub fn dot(self, sum: __m512, left: __m512, right: __m512) -> __m512 {
         // SAFETY: the instruction was detected. Both types are sixteen words of 32 bits.
@@ -67,7 +72,6 @@ impl Avx512Bf16 {
 impl Simd for Avx512 {
     type Vector = __m512;
     const SUMS_SIX_COLUMNS: bool = false;
-    const CHAIN: usize = 16;
 
     #[inline(always)]
     fn splat(self, value: f32) -> __m512 {
@@ -117,7 +121,7 @@ impl Simd for Avx512 {
     fn sum(self, value: __m512) -> f32 {
         unsafe {
             let half = _mm256_add_ps(_mm512_castps512_ps256(value), _mm512_extractf32x8_ps::<1>(value));
-            super::avx2::sum(half)
+            self.0.sum_of_eight(half)
         }
     }
     #[inline(always)]
@@ -154,6 +158,6 @@ impl Simd for Avx512 {
     }
     #[inline(always)]
     fn transpose(self, block: &mut [Lanes; LANES]) {
-        super::avx2::transpose(block);
+        self.0.transpose_block(block);
     }
 }

@@ -40,12 +40,11 @@ impl<'a, N> Claims<'a, N> {
         assert_eq!(lse.len(), batch * heads * rows, "a log-sum-exp for each query");
         let mut steps = [(strides[0], batch), (strides[1], heads), (strides[2], rows)];
         steps.sort_unstable();
-        let mut reach = columns;
-        for (stride, extent) in steps.into_iter().filter(|(_, extent)| *extent > 1) {
+        let reach = steps.into_iter().filter(|(_, extent)| *extent > 1).try_fold(columns, |reach, (stride, extent)| {
             assert!(stride >= reach, "queries share a place in O");
-            reach += stride * (extent - 1);
-        }
-        assert!(reach <= o.len() || lse.is_empty(), "O ends before its last query");
+            reach.checked_add(stride.checked_mul(extent - 1)?)
+        });
+        assert!(reach.is_some_and(|reach| reach <= o.len()), "O ends before its last query");
         let (o, elements, lse) = (o.as_mut_ptr(), o.len(), lse.as_mut_ptr());
         Claims { division, next: AtomicUsize::new(0), o, elements, strides, columns, lse, borrowed: PhantomData }
     }
@@ -111,5 +110,43 @@ impl<'a, T> Chunks<'a, T> {
         // SAFETY: inside of the slice, and nobody else has it.
         (index < self.count)
             .then(|| (index, unsafe { std::slice::from_raw_parts_mut(self.first.add(index * self.size), self.size) }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::division::Cut;
+    use crate::visibility::Lengths;
+
+    fn claim(strides: [usize; 3], elements: usize) {
+        let (mut blocks, lengths) = (vec![], Lengths { queries: 4, keys: 1 });
+        let division = Division::new([1, 3], Cut::TILE, lengths, None, &mut blocks);
+        Claims::new(&division, &mut vec![0f32; elements], strides, 8, &mut [0.0; 12]);
+    }
+
+    #[test]
+    fn rows_apart_and_inside_are_taken() {
+        claim([0, 32, 8], 96);
+        claim([0, 8, 24], 96);
+    }
+
+    #[test]
+    #[should_panic(expected = "O ends before its last query")]
+    fn strides_beyond_the_end_are_refused() {
+        claim([0, 32, 8], 95);
+    }
+
+    /// Twice the stride is 0 in 64 bits.
+    #[test]
+    #[should_panic(expected = "O ends before its last query")]
+    fn strides_that_would_wrap_are_refused() {
+        claim([0, 1 << 63, 8], 96);
+    }
+
+    #[test]
+    #[should_panic(expected = "queries share a place in O")]
+    fn strides_that_share_places_are_refused() {
+        claim([0, 31, 8], 96);
     }
 }

@@ -124,7 +124,7 @@ pub fn run_pairs<T: Task>(set: InstructionSet, task: T) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
 fn avx512_bf16<T: Task>(token: Avx512Bf16, task: T) {
-    task.run::<_, _, 8>(token.0, Pairs(token))
+    task.run::<_, _, 8>(token.vectors(), Pairs(token))
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -23,7 +23,7 @@ mod product;
 pub use claim::{Chunks, Claim, Claims};
 pub use entry::{InstructionSet, Task, run};
 pub use number::Number;
-pub use product::{Product, Words, scores, values};
+pub use product::{CHAIN, Product, Words, scores, values};
 
 /// Queries that are computed side by side, one in each lane.
 pub const LANES: usize = 16;
@@ -51,8 +51,6 @@ pub trait Simd: Copy + Send + Sync + 'static {
     type Vector: Copy;
     /// Whether six columns of V are summed at once instead of four: four keep multiply-adds busy only while nothing delays them.
     const SUMS_SIX_COLUMNS: bool;
-    /// How many terms in f32 are summed in one go: a long chain of additions feels its roundings.
-    const CHAIN: usize;
 
     fn splat(self, value: f32) -> Self::Vector;
     fn load(self, from: &[f32; LANES]) -> Self::Vector;
@@ -61,6 +59,7 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn sub(self, left: Self::Vector, right: Self::Vector) -> Self::Vector;
     fn mul(self, left: Self::Vector, right: Self::Vector) -> Self::Vector;
     fn div(self, left: Self::Vector, right: Self::Vector) -> Self::Vector;
+    /// The right one where one of them is NaN.
     fn max(self, left: Self::Vector, right: Self::Vector) -> Self::Vector;
     /// `left · right + more`, rounded once.
     fn mul_add(self, left: Self::Vector, right: Self::Vector, more: Self::Vector) -> Self::Vector;
@@ -69,7 +68,7 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn any_above(self, left: Self::Vector, right: Self::Vector) -> bool;
     /// The sum of all lanes, always in the same order.
     fn sum(self, value: Self::Vector) -> f32;
-    /// 2^x for x up to 127, 0 for −∞.
+    /// 2^x for x up to 127, 0 for −∞, NaN for NaN.
     fn exp2(self, x: Self::Vector) -> Self::Vector;
     fn widen_f16(self, from: &[half::f16; LANES]) -> Self::Vector;
     fn widen_bf16(self, from: &[half::bf16; LANES]) -> Self::Vector;

@@ -33,7 +33,6 @@ macro_rules! quarters {
 impl Simd for Neon {
     type Vector = Vector;
     const SUMS_SIX_COLUMNS: bool = false;
-    const CHAIN: usize = 16;
 
     #[inline(always)]
     fn splat(self, value: f32) -> Vector {

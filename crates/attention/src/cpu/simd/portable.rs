@@ -18,7 +18,6 @@ fn map2(left: Vector, right: Vector, with: impl Fn(f32, f32) -> f32) -> Vector {
 impl Simd for Portable {
     type Vector = Vector;
     const SUMS_SIX_COLUMNS: bool = false;
-    const CHAIN: usize = 16;
 
     #[inline(always)]
     fn splat(self, value: f32) -> Vector {
@@ -75,13 +74,16 @@ impl Simd for Portable {
     fn exp2(self, x: Vector) -> Vector {
         // Whole numbers as floats have their integer in the low bits once 1.5·2²³ is added.
         const SHIFT: f32 = 12_582_912.0;
-        let clamped = x.map(|x| if x > -126.0 { x } else { -126.0 });
+        const ONE: u32 = 1f32.to_bits();
+        // NaN stays.
+        let clamped = x.map(|x| if x < -126.0 { -126.0 } else { x });
         let nearest = clamped.map(|x| (x - 0.5) + SHIFT);
         let fraction: Vector = std::array::from_fn(|lane| clamped[lane] - (nearest[lane] - SHIFT));
         let power = polynomial(self, fraction);
         std::array::from_fn(|lane| {
-            let exponent = nearest[lane].to_bits() << 23;
-            if x[lane] < -126.0 { 0.0 } else { f32::from_bits(power[lane].to_bits().wrapping_add(exponent)) }
+            // A product, and no sum of bits, so that NaN stays whatever its own bits are.
+            let whole = f32::from_bits((nearest[lane].to_bits() << 23).wrapping_add(ONE));
+            if x[lane] < -126.0 { 0.0 } else { power[lane] * whole }
         })
     }
     #[inline(always)]

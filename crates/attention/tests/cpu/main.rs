@@ -1,5 +1,8 @@
 //! The CPU backend against the oracle: random problems of every kind, with every instruction set that this processor has.
 
+mod special;
+mod wrong;
+
 use attention::cpu::{Change, Forward, InstructionSet, Number, Sight, Strided};
 use attention::kernels::parts::Lengths;
 use attention::kernels::parts::masks::{self, Mask};
@@ -60,6 +63,7 @@ type_of_tensors!(f16, f16::from_f32, f16::to_f32);
 type_of_tensors!(bf16, bf16::from_f32, bf16::to_f32);
 
 /// A problem with its inputs, in the problem's layout.
+#[derive(Clone)]
 struct Given<N> {
     problem: Problem,
     tensors: [Vec<N>; 3],
@@ -216,45 +220,65 @@ fn random_problems_in_bf16_are_within_the_rule() {
 }
 
 /// The rule is sharp enough for every type: a wrong computation fails it.
-#[test]
-fn negative_controls_fail() {
+fn negative_controls_fail<N: Type>(dtype: DType) {
     let mut random = Random(7);
-    for dtype in ["f32", "f16", "bf16"] {
-        let given = Given::<f32>::new(&format!("{dtype} B2 H2 Sq70 Sk150 D64 causal"), 1.0, &mut random);
-        let inputs = given.oracle_inputs();
-        let oracle = Oracle::new(&given.problem, &inputs).unwrap();
-        let mut applied = 0;
-        for control in Control::ALL {
-            let outcome = oracle.control(control);
-            assert!(!outcome.is_missed(), "{dtype}: {control:?} passes");
-            applied += u32::from(matches!(outcome, Outcome::Applies(_)));
-        }
-        assert!(applied >= 5, "{dtype}: only {applied} apply");
+    let given = Given::<N>::new(&format!("{dtype} B2 H2 Sq70 Sk150 D64 causal"), 1.0, &mut random);
+    let inputs = given.oracle_inputs();
+    let oracle = Oracle::new(&given.problem, &inputs).unwrap();
+    let mut applied = 0;
+    for control in Control::ALL {
+        let outcome = oracle.control(control);
+        assert!(!outcome.is_missed(), "{dtype}: {control:?} passes");
+        applied += u32::from(matches!(outcome, Outcome::Applies(_)));
     }
+    assert!(applied >= 5, "{dtype}: only {applied} apply");
+}
+
+#[test]
+fn negative_controls_fail_in_every_type() {
+    negative_controls_fail::<f32>(DType::F32);
+    negative_controls_fail::<f16>(DType::F16);
+    negative_controls_fail::<bf16>(DType::Bf16);
 }
 
 /// The same bits for any number of threads, with tiles, few queries, split keys and packed sequences.
-#[test]
-fn results_do_not_depend_on_threads() {
+fn results_do_not_depend_on_threads<N: Type>(dtype: DType) {
     let mut random = Random(11);
     for text in [
-        "bf16 B1 H3 Sq600 Sk500 D64 causal",
-        "f32 B1 H2 Sq1 Sk5000 D64",
-        "f16 B2 H4/2 Sq3 Sk3000 D40/72 window2000/1",
-        "f32 H2 Sq300,40,1 Sk200,300,90 D64 causal",
+        "B1 H3 Sq600 Sk500 D64 causal",
+        "B1 H2 Sq1 Sk5000 D64",
+        "B2 H4/2 Sq3 Sk3000 D40/72 window2000/1",
+        "H2 Sq300,40,1 Sk200,300,90 D64 causal",
+        "B1 H700/1 Sq4 Sk70 D40",
+        "H4/2 Sq1,3,0,2,1 Sk900,40,7,300,2 D64",
     ] {
-        let given = Given::<f32>::new(text, 1.0, &mut random);
+        let given = Given::<N>::new(&format!("{dtype} {text}"), 1.0, &mut random);
         let (mask, score) = (Sight::Kind(given.problem.mask()), Change::Kind(given.problem.score()));
         let bits = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let (o, lse) = pool.install(|| given.run(InstructionSet::best(), mask, score));
-            o.iter().chain(&lse).map(|x| x.to_bits()).collect::<Vec<_>>()
+            o.iter().map(|x| x.value()).chain(lse).map(f32::to_bits).collect::<Vec<_>>()
         };
         let one = bits(1);
         for threads in [2, 3, 7] {
-            assert!(bits(threads) == one, "{text} on {threads} threads");
+            assert!(bits(threads) == one, "{dtype} {text} on {threads} threads");
         }
     }
+}
+
+#[test]
+fn results_in_f32_do_not_depend_on_threads() {
+    results_do_not_depend_on_threads::<f32>(DType::F32);
+}
+
+#[test]
+fn results_in_f16_do_not_depend_on_threads() {
+    results_do_not_depend_on_threads::<f16>(DType::F16);
+}
+
+#[test]
+fn results_in_bf16_do_not_depend_on_threads() {
+    results_do_not_depend_on_threads::<bf16>(DType::Bf16);
 }
 
 /// Every third key, from the query on backwards.
@@ -283,17 +307,51 @@ impl Score for Fading {
     }
 }
 
-#[test]
-fn masks_and_scores_of_the_users_own() {
+fn own_masks_and_scores_are_within_the_rule<N: Type>(dtype: DType) {
     let mut random = Random(13);
-    for text in ["f32 B1 H2 S150 D64", "f32 B1 H4/2 Sq2 Sk300 D40"] {
-        let given = Given::<f32>::new(text, 1.0, &mut random);
+    for text in ["B1 H2 S150 D64", "B1 H4/2 Sq2 Sk300 D40", "H2 Sq3,20,1 Sk50,70,90 D40"] {
+        let given = Given::<N>::new(&format!("{dtype} {text}"), 1.0, &mut random);
         let inputs = given.oracle_inputs();
         let (mask, score) = (masks::OnHost(&EveryThird), scores::OnHost(&Fading));
         let (mask, score): (&dyn Visibility, &dyn Scoring) = (&mask, &score);
         let oracle = Oracle::with(&given.problem, &inputs, mask, score).unwrap();
         for (set, parity) in given.judge(&oracle, Sight::Own(&EveryThird), Change::Own(&Fading)) {
-            assert!(parity.passes(), "{set:?}: {text}: {parity:?}");
+            assert!(parity.passes(), "{set:?}: {dtype} {text}: {parity:?}");
         }
     }
+}
+
+#[test]
+fn masks_and_scores_of_the_users_own() {
+    own_masks_and_scores_are_within_the_rule::<f32>(DType::F32);
+    own_masks_and_scores_are_within_the_rule::<f16>(DType::F16);
+    own_masks_and_scores_are_within_the_rule::<bf16>(DType::Bf16);
+}
+
+/// Wider heads and more keys than those of the random problems; and heads that share their keys, so many that they are computed in
+/// several portions, of which the last is smaller.
+fn large_problems_are_within_the_rule<N: Type>(dtype: DType) {
+    let mut random = Random(19);
+    for text in [
+        "B1 H1 Sq20 Sk3000 D1024 causal",
+        "B1 H2 Sq33 Sk5000 D64 window3000/0",
+        "B1 H2/1 Sq2 Sk9000 D500/1023",
+        "B1 H70/1 Sq4 Sk33 D1024",
+        "B1 H514/2 Sq3 Sk300 D128/40",
+        "H4/2 Sq1,40,2 Sk3000,100,1 D256 causal",
+    ] {
+        let given = Given::<N>::new(&format!("{dtype} {text}"), 1.0, &mut random);
+        let inputs = given.oracle_inputs();
+        let oracle = Oracle::new(&given.problem, &inputs).unwrap();
+        for (set, parity) in given.judge(&oracle, Sight::Kind(given.problem.mask()), Change::Kind(ScoreKind::Plain)) {
+            assert!(parity.passes(), "{set:?}: {dtype} {text}: {parity:?}");
+        }
+    }
+}
+
+#[test]
+fn large_problems() {
+    large_problems_are_within_the_rule::<f32>(DType::F32);
+    large_problems_are_within_the_rule::<f16>(DType::F16);
+    large_problems_are_within_the_rule::<bf16>(DType::Bf16);
 }

@@ -1,0 +1,114 @@
+//! `compare`: two packs, and whether anything got worse from the first to the second.
+
+use super::Exit;
+use super::output::{Format, print_json};
+use lab::compare::{Change, Circumstance, Comparison, KernelPair, StagePair, Verdict, compare};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Compares two packs: kernels, stages, findings, resources, machine code, settings and machines
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  veriflash compare evidence/old evidence/new\n  veriflash compare old new --format json\n\nBoth packs are checked first as by `veriflash verify --no-rerun`. Exit codes: 0 nothing got worse; 1 something did: a stage\nthat passed does not any more, a new finding, more registers, spills or stack, fewer blocks a processor; 4 not decided: a\npack is broken, or lacks a kernel or a figure of the other."
+)]
+pub struct Arguments {
+    /// The folder of the first pack, the old one
+    first: PathBuf,
+
+    /// The folder of the second pack, the new one
+    second: PathBuf,
+
+    /// How the result is written
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let comparison = compare(&arguments.first, &arguments.second)?;
+    let exit = match comparison.verdict() {
+        Verdict::Same | Verdict::Changed | Verdict::Better => Exit::Clean,
+        Verdict::Worse => Exit::Findings,
+        Verdict::Undecided => Exit::Undecided,
+    };
+    match arguments.format {
+        Format::Json => print_json("compare", exit.verdict(), exit, document(&comparison)),
+        Format::Text => print!("{}", text(&comparison)),
+    }
+    Ok(exit)
+}
+
+fn text(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    comparison.kernels.iter().for_each(|pair| text.push_str(&kernel(pair)));
+    let _ = writeln!(text, "\n{:<10} {:<10} {:<10} verdict", "stage", "first", "second");
+    comparison.stages.iter().for_each(|pair| text.push_str(&stage(pair)));
+    for pair in &comparison.kernels {
+        let own = comparison.changes.iter().filter(|change| change.kernel == pair.name());
+        let (worse, others): (Vec<&Change>, Vec<&Change>) = own.partition(|change| change.verdict == Verdict::Worse);
+        if !worse.is_empty() || !others.is_empty() {
+            let _ = writeln!(text, "\n{}", pair.name());
+        }
+        worse.into_iter().chain(others).for_each(|change| text.push_str(&figure(change)));
+    }
+    if !comparison.circumstances.is_empty() {
+        text.push('\n');
+    }
+    for Circumstance { what, left, right } in &comparison.circumstances {
+        let _ = writeln!(text, "differs: {what}: {left}, now {right}");
+    }
+    text + "\n" + &comparison.sentence() + "\n"
+}
+
+fn kernel(pair: &KernelPair) -> String {
+    let now = pair.right.as_ref().map(|subject| subject.kernel.as_str()).filter(|name| *name != pair.name());
+    let now = now.map_or(String::new(), |name| format!(", now {name}"));
+    format!("kernel {}{now}: {}\n", pair.name(), pair.sentence())
+}
+
+fn figure(change: &Change) -> String {
+    let value = |value: Option<u64>| value.map_or("none".into(), |value| value.to_string());
+    let (left, right) = (value(change.left), value(change.right));
+    format!("  {:<9} {}: {left}, now {right}\n", change.verdict.word(), change.figure)
+}
+
+/// A line, and what each pack says where it is not the same.
+fn stage(pair: &StagePair) -> String {
+    let (left, right) = (&pair.left, &pair.right);
+    let (name, verdict) = (pair.stage(), pair.verdict());
+    let mut text = format!("{name:<10} {:<10} {:<10} {}\n", left.state().word(), right.state().word(), verdict.word());
+    if verdict != Verdict::Same {
+        let _ = writeln!(text, "  first:  {}\n  second: {}", left.sentence(), right.sentence());
+    }
+    text
+}
+
+fn document(comparison: &Comparison) -> Value {
+    let word = |verdict: Verdict| verdict.word().to_lowercase();
+    let kernel = |pair: &KernelPair| {
+        let module = |side: &Option<_>| side.as_ref().map(|subject: &lab::Subject| subject.module.clone());
+        let (first, second) = (module(&pair.left), module(&pair.right));
+        json!({ "kernel": pair.name(), "result": pair.sentence(), "first": first, "second": second })
+    };
+    let stage = |pair: &StagePair| {
+        let side = |outcome: &lab::Outcome| {
+            let state = outcome.state();
+            json!({ "state": state.word().to_lowercase(), "why": state.why(), "figures": outcome.figures() })
+        };
+        let (first, second) = (side(&pair.left), side(&pair.right));
+        json!({ "stage": pair.stage().name(), "verdict": word(pair.verdict()), "first": first, "second": second })
+    };
+    let change = |one: &Change| {
+        let Change { stage, kernel, figure, left, right, verdict } = one;
+        let (stage, verdict) = (stage.name(), word(*verdict));
+        json!({ "stage": stage, "kernel": kernel, "figure": figure, "first": left, "second": right, "verdict": verdict })
+    };
+    let differs = |one: &Circumstance| json!({ "what": one.what, "first": one.left, "second": one.right });
+    json!({
+        "result": word(comparison.verdict()),
+        "kernels": comparison.kernels.iter().map(kernel).collect::<Vec<_>>(),
+        "stages": comparison.stages.iter().map(stage).collect::<Vec<_>>(),
+        "changes": comparison.changes.iter().map(change).collect::<Vec<_>>(),
+        "differs": comparison.circumstances.iter().map(differs).collect::<Vec<_>>(),
+    })
+}
