@@ -309,7 +309,7 @@ fn places_that_go_backwards_are_refused() {
     let kernel = kernels::kernel(&problem, &CONFIGS[0]).unwrap();
     for (right, wrong, expected) in [
         ("init = [0, 20, 33]", "init = [0, 33, 20]", "`cu_q` goes from 33 to 20 at entry 2"),
-        ("init = [0, 40, 70]", "init = [0, 70, 40]", "cu_k goes from 70 to 40 at entry 2"),
+        ("init = [0, 40, 70]", "init = [0, 70, 40]", "`cu_k` goes from 70 to 40 at entry 2"),
         ("init = [0, 20, 33]", "init = [0, 25, 33]", "lengths.q is 20: expected 25, the longest sequence"),
     ] {
         let text = &kernel.parsed.source.text;
