@@ -140,6 +140,9 @@ impl Cache {
     ///     uuid: String::new(),
     ///     processors: 132,
     ///     max_shared_bytes: 227 << 10,
+    ///     kilohertz: 1_980_000,
+    ///     memory_bandwidth: 4_800_000_000_000,
+    ///     cache_bytes: 60 << 20,
     /// };
     /// let key = cuda::Key::new(".version 8.0", &device);
     /// for _ in 0..2 {
