@@ -14,6 +14,7 @@ import contextlib
 import gc
 import json
 import os
+import pathlib
 import sys
 import time
 
@@ -21,45 +22,12 @@ import time
 ANSWERS = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 
-STAMP = """
-.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry stamp(.param .u64 to)
-{
-    .reg .b64 %at, %cycles, %nanoseconds, %place;
-    .reg .b32 %number;
-    ld.param.u64 %at, [to];
-    mov.u32 %number, %smid;
-    mov.u64 %cycles, %clock64;
-    mov.u64 %nanoseconds, %globaltimer;
-    cvt.u64.u32 %place, %number;
-    st.global.u64 [%at], %place;
-    st.global.u64 [%at+8], %cycles;
-    st.global.u64 [%at+16], %nanoseconds;
-    ret;
-}
-.visible .entry hold(.param .u64 nanoseconds)
-{
-    .reg .b64 %until, %now;
-    .reg .pred %early;
-    ld.param.u64 %until, [nanoseconds];
-    mov.u64 %now, %globaltimer;
-    add.u64 %until, %until, %now;
-wait:
-    mov.u64 %now, %globaltimer;
-    setp.lt.u64 %early, %now, %until;
-    @%early bra wait;
-    ret;
-}
-"""
-
 
 class Stamps:
     """A multiprocessor's own clocks at both ends of a sample."""
 
     def __init__(self, driver):
-        self.driver, module = driver, driver.load(STAMP)
+        self.driver, module = driver, driver.load(pathlib.Path(__file__).with_name("stamp.ptx").read_text())
         self.functions = {name: driver.function(module, name, 0) for name in ("stamp", "hold")}
         self.words = torch.zeros(6, dtype=torch.int64, device="cuda")
 

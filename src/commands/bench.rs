@@ -175,8 +175,9 @@ fn cases(arguments: &Arguments, cuda: &Cuda) -> anyhow::Result<Vec<Case>> {
 /// The workers' scripts, which this program carries, in a folder of their own.
 struct Scripts(tempfile::TempDir);
 
-const SCRIPTS: [(&str, &str); 10] = [
+const SCRIPTS: [(&str, &str); 11] = [
     ("worker.py", include_str!("../../peers/worker.py")),
+    ("stamp.ptx", include_str!("../../peers/stamp.ptx")),
     ("measure.py", include_str!("../../peers/measure.py")),
     ("parity.py", include_str!("../../peers/parity.py")),
     ("others.py", include_str!("../../peers/others.py")),

@@ -96,6 +96,11 @@ impl Point {
         if let Some(Missing { name, why }) = self.missing.first() {
             return ambiguous(format!("{name} was not measured: {why}"));
         }
+        for peer in self.contenders.iter().skip(CANDIDATES) {
+            if let Some(offence) = &peer.offence {
+                return ambiguous(format!("{} cannot be believed: {offence}", peer.name));
+            }
+        }
         if self.contenders.len() == CANDIDATES {
             return ambiguous("there is no peer".into());
         }
@@ -168,6 +173,13 @@ pub mod tests {
         let mut point = point(&[10.0, 10.0, 12.0]);
         point.contenders[1].offence = Some("did not do the work".into());
         assert!(matches!(point.judge(), State::Fail { .. }));
+    }
+
+    #[test]
+    fn a_peer_that_left_wrong_results_decides_nothing() {
+        let mut point = point(&[10.0, 10.0, 12.0]);
+        point.contenders[2].offence = Some("its results are wrong".into());
+        assert!(matches!(&point.judge(), State::Ambiguous { why } if why.contains("contender 2 cannot be believed")));
     }
 
     #[test]

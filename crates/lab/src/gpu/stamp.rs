@@ -7,38 +7,7 @@ use cuda::{Context, DeviceBuffer, Module, Stream};
 
 const ENTRY: &str = "stamp";
 /// `stamp` writes the number of the multiprocessor, cycles of its clock, nanoseconds of the GPU's timer.
-const PTX: &str = "\
-.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry stamp(.param .u64 to)
-{
-    .reg .b64 %at, %cycles, %nanoseconds, %place;
-    .reg .b32 %number;
-    ld.param.u64 %at, [to];
-    mov.u32 %number, %smid;
-    mov.u64 %cycles, %clock64;
-    mov.u64 %nanoseconds, %globaltimer;
-    cvt.u64.u32 %place, %number;
-    st.global.u64 [%at], %place;
-    st.global.u64 [%at+8], %cycles;
-    st.global.u64 [%at+16], %nanoseconds;
-    ret;
-}
-.visible .entry hold(.param .u64 nanoseconds)
-{
-    .reg .b64 %until, %now;
-    .reg .pred %early;
-    ld.param.u64 %until, [nanoseconds];
-    mov.u64 %now, %globaltimer;
-    add.u64 %until, %until, %now;
-wait:
-    mov.u64 %now, %globaltimer;
-    setp.lt.u64 %early, %now, %until;
-    @%early bra wait;
-    ret;
-}
-";
+const PTX: &str = include_str!("../../../../peers/stamp.ptx");
 const BYTES: usize = 24;
 
 /// Two stamps.
