@@ -3,7 +3,7 @@
 
     python3 peers/worker.py fa2
 
-    {"open": {"batch": 2, …}, "plan": {"contract": "graph", "calls": 300, "sets": 300}}   → {"error": 0.4}
+    {"open": {"batch": 2, …}, "plan": {"contract": "graph", "calls": 300, "sets": 300, "warm_ups": 3}}   → {"error": 0.4}
     {"sample": true}                                                                      → {"seconds": 7.1e-6, "megahertz": 1965.0}
     {"verify": true}                                                                      → {"error": 0.4}
 
@@ -28,20 +28,13 @@ class Stamps:
 
     def __init__(self, driver):
         self.driver, module = driver, driver.load(pathlib.Path(__file__).with_name("stamp.ptx").read_text())
-        self.functions = {name: driver.function(module, name, 0) for name in ("stamp", "hold")}
+        self.function = driver.function(module, "stamp", 0)
         self.words = torch.zeros(6, dtype=torch.int64, device="cuda")
 
-    def launch(self, name, number):
-        launch = recipe.Launch(name, (1, 1, 1), (1, 1, 1), None, 0, 1, False, [])
-        packed = arguments.Packed([ctypes.c_uint64(number)])
-        self.driver.launch(self.functions[name], launch, packed, torch.cuda.current_stream().cuda_stream)
-
     def stamp(self, which):
-        self.launch("stamp", self.words[3 * which :].data_ptr())
-
-    def hold(self, seconds):
-        """Keeps the stream busy while the host puts work behind it: what is timed then waits for nobody."""
-        self.launch("hold", int(seconds * 1e9))
+        launch = recipe.Launch("stamp", (1, 1, 1), (1, 1, 1), None, 0, 1, False, [])
+        packed = arguments.Packed([ctypes.c_uint64(self.words[3 * which :].data_ptr())])
+        self.driver.launch(self.function, launch, packed, torch.cuda.current_stream().cuda_stream)
 
     def megahertz(self):
         place, cycles, nanoseconds, end_place, end_cycles, end_nanoseconds = self.words.tolist()
@@ -57,7 +50,7 @@ class Opened:
         gc.collect()
         torch.cuda.empty_cache()
         self.peer, self.plan, self.stamps = peer, plan, stamps
-        self.stream, self.issued = torch.cuda.Stream(), 2e-3
+        self.stream = torch.cuda.Stream()
         self.inputs = measure.draw(problem, plan["sets"])
         self.outputs = [None] * plan["sets"]
         with peer.context(), torch.cuda.stream(self.stream):
@@ -95,10 +88,8 @@ class Opened:
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         with self.peer.context(), torch.cuda.stream(self.stream):
             torch.cuda.synchronize()
-            held = time.perf_counter()
-            if self.graph:
-                self.stamps.hold(self.issued)
-            self.run()  # warms up, and the clock with it
+            for _ in range(self.plan["warm_ups"]):
+                self.run()  # the clock follows; meanwhile the host puts the sample behind
             if not self.graph:
                 torch.cuda.synchronize()
             begun = time.perf_counter()
@@ -106,7 +97,6 @@ class Opened:
             self.run()
             issued = time.perf_counter() - begun
             end.record()
-            self.issued = time.perf_counter() - held
             torch.cuda.synchronize()
             waited = time.perf_counter() - begun
         seconds = {"latency": waited, "host": issued}.get(self.plan["contract"], start.elapsed_time(end) * 1e-3)

@@ -10,7 +10,7 @@ use attention::planner::Gpu;
 use cuda::Cuda;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::bench::{Bencher, Grid, Patience, Point};
-use lab::gpu::{Contract, Workers};
+use lab::gpu::{Contract, WARM_UP, Workers};
 use lab::measure::{Limits, Verdict};
 use lab::{Case, State};
 use serde_json::{Value, json};
@@ -68,6 +68,10 @@ pub struct Arguments {
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
 
+    /// For how many milliseconds the same work is done before each sample, so that the GPU has the clock that it gives
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = WARM_UP.as_millis() as u64)]
+    warm_up: u64,
+
     /// The Python that has torch
     #[arg(long, default_value = "python3")]
     python: PathBuf,
@@ -96,7 +100,8 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let workers = Workers { python: arguments.python.clone(), script: scripts.worker() };
     let mut bencher = Bencher::new(cuda, &workers, &arguments.peers);
     let limits = Limits { most: arguments.rounds, least: Limits::default().least.min(arguments.rounds) };
-    bencher.patience = Patience { limits, time: Duration::try_from_secs_f64(arguments.seconds)? };
+    let warm_up = Duration::from_millis(arguments.warm_up);
+    bencher.patience = Patience { limits, time: Duration::try_from_secs_f64(arguments.seconds)?, warm_up };
     bencher.seed = arguments.seed;
     let text = arguments.format == Format::Text;
     if text {

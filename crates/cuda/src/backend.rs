@@ -124,9 +124,9 @@ impl Loaded {
         self.copy_in(memory, false)
     }
 
-    /// Overwrites a buffer, by its number in the recipe, with a byte; does not wait.
-    pub fn poison(&mut self, stream: &Stream, buffer: usize, byte: u8) -> Result<(), Error> {
-        self.buffers[buffer].fill(stream, byte)
+    /// Where a buffer lies, by its number in the recipe, and its bytes; good as long as this lives.
+    pub fn address(&self, buffer: usize) -> (u64, usize) {
+        (self.buffers[buffer].address(), self.resolved.buffers[buffer].bytes as usize)
     }
 
     /// What a buffer holds, by its number in the recipe, after what the stream holds.

@@ -47,10 +47,6 @@ impl HostBuffer {
         self.address
     }
 
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     /// Replaces its content, after what the stream already holds.
     pub fn write(&mut self, stream: &Stream, bytes: &[u8]) -> Result<(), Error> {
         self.check_length(bytes.len())?;

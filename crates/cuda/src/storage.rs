@@ -37,14 +37,6 @@ impl Storage {
         }
     }
 
-    /// Overwrites all of it with a byte; what is on the host, at once.
-    pub fn fill(&mut self, stream: &Stream, byte: u8) -> Result<(), Error> {
-        match self {
-            Storage::Device(buffer) => buffer.fill(stream, byte),
-            Storage::Host(buffer) => buffer.write(stream, &vec![byte; buffer.bytes()]),
-        }
-    }
-
     pub fn read(&self, stream: &Stream, bytes: &mut [u8]) -> Result<(), Error> {
         match self {
             Storage::Device(buffer) => buffer.read(stream, bytes),

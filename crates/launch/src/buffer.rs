@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::contents::Contents;
+use rayon::prelude::*;
+
+use crate::contents::{Contents, PAGE_BYTES};
 use crate::element::{Element, Value};
 use crate::error::{Error, Fault};
 use crate::expr::{Expr, Names};
@@ -203,15 +206,32 @@ pub(crate) fn fill(buffer: &resolved::Buffer, seed: u64, folder: &Path) -> Resul
         place: None,
         message: format!("buffer `{}` needs {size} bytes, more than this machine has", buffer.name),
     })?;
-    let mut next = generator(buffer, seed);
+    if let resolved::Init::Normal { sigma, seed: own } = buffer.init {
+        let random = own.map_or_else(|| Random::named(&buffer.name, seed), Random::new);
+        return Ok(normal_numbers(element, size, sigma, &random));
+    }
+    let mut next = generator(buffer);
     for index in 0..size / element.bytes() {
         element.write(next(index), &mut bytes);
     }
     Ok(bytes.into())
 }
 
+/// Every page begins where the one before it ends, so that they can be drawn side by side.
+fn normal_numbers(element: Element, size: usize, sigma: f64, random: &Random) -> Contents {
+    let page = |number: usize| {
+        let begin = number * PAGE_BYTES;
+        let count = PAGE_BYTES.min(size - begin) / element.bytes();
+        let mut random = random.after_normals((begin / element.bytes()) as u64);
+        let mut bytes = Vec::with_capacity(PAGE_BYTES);
+        (0..count).for_each(|_| element.write(draw(element, sigma * random.normal()), &mut bytes));
+        Arc::from(bytes)
+    };
+    Contents::from_pages((0..size.div_ceil(PAGE_BYTES)).into_par_iter().map(page).collect())
+}
+
 /// The bits of element `i`, asked for in order.
-fn generator(buffer: &resolved::Buffer, seed: u64) -> Box<dyn FnMut(usize) -> u64> {
+fn generator(buffer: &resolved::Buffer) -> Box<dyn FnMut(usize) -> u64> {
     let element = buffer.element;
     match buffer.init {
         resolved::Init::Constant(bits) => Box::new(move |_| bits),
@@ -225,11 +245,9 @@ fn generator(buffer: &resolved::Buffer, seed: u64) -> Box<dyn FnMut(usize) -> u6
         }
         resolved::Init::Ramp => Box::new(move |index| counted(element, index as u64)),
         resolved::Init::Steps(count) => Box::new(move |index| counted(element, index as u64 / count)),
-        resolved::Init::Normal { sigma, seed: own } => {
-            let mut random = own.map_or_else(|| Random::named(&buffer.name, seed), Random::new);
-            Box::new(move |_| draw(element, sigma * random.normal()))
+        resolved::Init::Poison | resolved::Init::File(_) | resolved::Init::Normal { .. } => {
+            Box::new(move |_| element.poison())
         }
-        resolved::Init::Poison | resolved::Init::File(_) => Box::new(move |_| element.poison()),
     }
 }
 
@@ -265,6 +283,15 @@ mod tests {
         let first: Vec<u8> = bytes(Element::F32, 64, init.clone());
         insta::assert_snapshot!(crate::hash::hex(&first), @"e878e9cb9315c606c43da0770c488a340d47c8867d23121128c9738b7a457af8");
         assert_eq!(bytes(Element::F32, 64, init), first);
+    }
+
+    #[test]
+    fn pages_that_are_drawn_side_by_side_are_those_drawn_in_order() {
+        let count = (2 * PAGE_BYTES / 2 + 7) as u64;
+        let mut random = Random::new(5);
+        let in_order: Vec<u8> =
+            (0..count).flat_map(|_| (draw(Element::F16, 0.5 * random.normal()) as u16).to_le_bytes()).collect();
+        assert_eq!(bytes(Element::F16, count, resolved::Init::Normal { sigma: 0.5, seed: Some(5) }), in_order);
     }
 
     #[test]

@@ -4,6 +4,11 @@
 //! 0, its variance 1, its tails end at 6. The sum is taken in integers and the one multiplication that follows is IEEE,
 //! so no `ln` or `cos` of some math library has a say in the bits.
 
+/// What SplitMix64 counts in: 2^64 over the golden ratio.
+const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+/// Each draw has the bits of two uniform numbers.
+const DRAWS_PER_NORMAL: u64 = 6;
+
 /// SplitMix64 (Steele, Lea and Flood 2014).
 #[derive(Debug, Clone)]
 pub(crate) struct Random {
@@ -24,8 +29,13 @@ impl Random {
         Random::new(hash ^ Random::new(seed).next())
     }
 
+    /// The same generator after it has given that many normal numbers: its state is a counter.
+    pub(crate) fn after_normals(&self, count: u64) -> Random {
+        Random { state: self.state.wrapping_add(STEP.wrapping_mul(count.wrapping_mul(DRAWS_PER_NORMAL))) }
+    }
+
     pub(crate) fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        self.state = self.state.wrapping_add(STEP);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -35,7 +45,7 @@ impl Random {
     /// A normal number of variance 1, a multiple of 2^-32.
     pub(crate) fn normal(&mut self) -> f64 {
         let mut sum = 0i64;
-        for _ in 0..6 {
+        for _ in 0..DRAWS_PER_NORMAL {
             let bits = self.next();
             sum += (bits >> 32) as i64 + (bits & 0xFFFF_FFFF) as i64;
         }
@@ -67,6 +77,15 @@ mod tests {
         assert!(mean.abs() < 0.01, "{mean}");
         assert!((variance - 1.0).abs() < 0.02, "{variance}");
         assert!((beyond_two - 0.0455).abs() < 0.004, "{beyond_two}");
+    }
+
+    #[test]
+    fn a_generator_can_begin_anywhere() {
+        let mut drawn = Random::named("x", 3);
+        let begun = drawn.clone();
+        for count in 0..20 {
+            assert_eq!(begun.after_normals(count).normal(), drawn.normal(), "after {count}");
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub struct Contender {
     pub identity: String,
     /// The largest error before anything was timed, in units of what is allowed.
     pub error: Figure,
-    /// What was wrong with what the last sample left.
+    /// What was wrong with what a sample left.
     pub offence: Option<String>,
 }
 
@@ -133,7 +133,7 @@ pub mod tests {
     /// Twenty rounds in which each contender takes that many microseconds.
     pub fn point(microseconds: &[f64]) -> Point {
         let reading = |time: &f64| Reading { seconds: Figure::new(time * 1e-6), megahertz: None };
-        let round = |_| Round { order: vec![], readings: microseconds.iter().map(reading).collect() };
+        let round = |_| Round { order: vec![], readings: microseconds.iter().map(reading).collect(), condition: None };
         let contender = |number: usize| Contender {
             name: format!("contender {number}"),
             identity: String::new(),
@@ -143,7 +143,7 @@ pub mod tests {
         Point {
             subject: Subject { kernel: "k".into(), module: "m".into(), recipe: "r".into() },
             problem: "B1 H1 S64 D64".into(),
-            plan: Plan { contract: Contract::Graph, calls: 10, sets: 10 },
+            plan: Plan { contract: Contract::Graph, calls: 10, sets: 10, warm_ups: 2 },
             peaks: Peaks { operations: Figure::new(1e15), bytes: Figure::new(1e12) },
             floor: Floor { operations: Figure::new(1e9), bytes: None },
             contenders: (0..microseconds.len()).map(contender).collect(),

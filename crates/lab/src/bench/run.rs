@@ -2,26 +2,29 @@
 
 use std::time::{Duration, Instant};
 
-use cuda::Cuda;
+use cuda::{Cuda, Monitor};
 use launch::Memory;
 use rayon::prelude::*;
 
 use super::point::{CANDIDATES, Contender, Missing, Point};
 use crate::case::Case;
-use crate::gpu::{self, Candidate, Contract, Peer, PeerError, Plan, Workers};
+use crate::figures::Figure;
+use crate::gpu::{self, Candidate, Contract, Peer, PeerError, Plan, WARM_UP, Workers};
 use crate::harness::{self, Poison};
-use crate::measure::{self, Limits, Reading, Rounds, Stopwatch};
+use crate::measure::{self, Condition, Limits, Reading, Rounds, Stopwatch};
 
 /// How long one point may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     pub limits: Limits,
     pub time: Duration,
+    /// Before each sample.
+    pub warm_up: Duration,
 }
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { limits: Limits::default(), time: Duration::from_secs(10) }
+        Patience { limits: Limits::default(), time: Duration::from_secs(10), warm_up: WARM_UP }
     }
 }
 
@@ -33,6 +36,7 @@ pub struct Bencher {
     missing: Vec<Missing>,
     pub patience: Patience,
     pub seed: u64,
+    monitor: Option<Monitor>,
 }
 
 impl Bencher {
@@ -51,7 +55,8 @@ impl Bencher {
                 Err(error) => missing.push(error),
             }
         }
-        Bencher { cuda, peers, missing, patience: Patience::default(), seed: 0 }
+        let monitor = Monitor::open(&cuda.device().uuid);
+        Bencher { cuda, peers, missing, patience: Patience::default(), seed: 0, monitor }
     }
 
     pub fn device(&self) -> &cuda::Device {
@@ -67,7 +72,7 @@ impl Bencher {
 
     /// An error is the candidate's: it does not run, or is wrong.
     pub fn point(&mut self, case: &Case, contract: Contract, cold: bool) -> Result<Point, String> {
-        let plan = Plan::of(&case.problem, self.cuda.device(), contract, cold);
+        let plan = Plan::of(&case.problem, self.cuda.device(), contract, cold, self.patience.warm_up);
         let drawn = |set: usize| harness::memory(case, self.seed + set as u64, Poison::Signalling);
         let memories: Result<Vec<Memory>, _> = (0..plan.sets).into_par_iter().map(drawn).collect();
         let memories = memories.map_err(|error| error.to_string())?;
@@ -88,6 +93,7 @@ impl Bencher {
                 ready: ready.iter().map(|(number, _)| *number).collect(),
                 until: Instant::now() + self.patience.time,
                 died: None,
+                monitor: self.monitor.as_ref(),
             };
             let contenders = CANDIDATES + ready.len();
             match measure::contest(&mut watch, contenders, self.patience.limits, self.seed) {
@@ -107,12 +113,12 @@ impl Bencher {
     }
 
     /// Looks at what the last sample left.
-    fn contenders(&mut self, candidates: &[Candidate], ready: &[(usize, crate::Figure)]) -> Vec<Contender> {
+    fn contenders(&mut self, candidates: &[Candidate], ready: &[(usize, Figure)]) -> Vec<Contender> {
         let own = candidates.iter().zip(["candidate", "candidate again"]).map(|(candidate, name)| Contender {
             name: name.into(),
             identity: candidate.cubin.clone().unwrap_or_default(),
             error: candidate.error,
-            offence: candidate.verify().err(),
+            offence: candidate.offence.clone(),
         });
         let mut all: Vec<Contender> = own.collect();
         for (number, error) in ready {
@@ -161,6 +167,7 @@ struct Watch<'a> {
     until: Instant,
     /// Which of the ready peers ended the contest.
     died: Option<usize>,
+    monitor: Option<&'a Monitor>,
 }
 
 impl Stopwatch for Watch<'_> {
@@ -170,6 +177,12 @@ impl Stopwatch for Watch<'_> {
             self.died = Some(which);
             why
         })
+    }
+
+    fn condition(&mut self) -> Option<Condition> {
+        let said = self.monitor?.condition();
+        let held_back = said.held_back.iter().map(ToString::to_string).collect();
+        Some(Condition { watts: said.watts.map(Figure::new), celsius: said.celsius, held_back })
     }
 
     fn has_time(&mut self) -> bool {

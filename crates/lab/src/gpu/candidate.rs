@@ -1,10 +1,11 @@
 //! A kernel of the user's or of ours, ready to be timed.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cuda::{Cuda, Event, Graph, Loaded, Stream};
-use launch::{Contents, Memory, hash};
+use launch::{Contents, Memory};
 
+use super::buffers::{BufferKernels, Buffers, Fingerprint};
 use super::plan::{Contract, Plan};
 use super::rows;
 use super::stamp::Stamps;
@@ -18,9 +19,6 @@ const POISON: [u8; 2] = [0xff, 0xa5];
 /// Decides which rows of large problems are checked.
 const ROWS_SEED: u64 = 1;
 
-/// Before it is known how long a launch takes.
-const FIRST_HOLD: Duration = Duration::from_millis(2);
-
 /// By how much the GPU's own timer may differ from the driver's events: both have steps of up to a microsecond, and events stand
 /// outside of the stamps.
 const CLOCKS_DIFFER: f64 = 0.05;
@@ -28,86 +26,87 @@ const CLOCK_STEPS: f64 = 2e-5;
 
 /// A case on a GPU, with as many sets of buffers as the plan says.
 pub struct Candidate {
-    sets: Vec<Set>,
-    outputs: Vec<usize>,
-    inputs: Vec<usize>,
+    sets: Vec<Loaded>,
+    /// All outputs and all inputs of all sets.
+    outputs: Buffers,
+    inputs: Buffers,
+    kernels: BufferKernels,
     plan: Plan,
     stream: Stream,
     stamps: Stamps,
     graph: Option<Graph>,
     samples: usize,
-    /// How long the host took to put a sample into the stream; the GPU is held meanwhile.
-    issued: Duration,
+    /// What inputs held before anything ran, and outputs after the first run, which nobody timed.
+    before: Vec<Fingerprint>,
+    after: Vec<Fingerprint>,
     /// The largest error of the first set, in units of what is allowed.
     pub error: Figure,
     /// SHA-256 of the machine code that runs.
     pub cubin: Option<String>,
-}
-
-struct Set {
-    loaded: Loaded,
-    /// Hashes of inputs and of outputs, as the first run, which nobody timed, left them.
-    before: Vec<String>,
-    after: Vec<String>,
+    /// What was wrong with what a sample left: the first time.
+    pub offence: Option<String>,
 }
 
 impl Candidate {
     /// Loads, runs every set once, and judges the first: what is wrong is not timed.
     pub fn new(cuda: &Cuda, case: &Case, plan: Plan, memories: &[Memory]) -> Result<Candidate, String> {
-        let words = |error: cuda::Error| error.to_string();
-        let number = |name: &&str| case.resolved.buffers.iter().position(|buffer| buffer.name == **name);
-        let outputs: Vec<usize> = case.outputs().iter().filter_map(number).collect();
-        let inputs: Vec<usize> = case.inputs().iter().filter_map(number).collect();
-        let stream = Stream::new(cuda.context()).map_err(words)?;
-        let mut sets: Vec<Set> = Vec::new();
-        for memory in memories {
-            let mut loaded = match sets.first() {
-                None => launch::backend::Backend::load(cuda, &case.kernel).map_err(words)?,
-                Some(first) => cuda.load_again(&case.kernel, &first.loaded).map_err(words)?,
-            };
-            loaded.fill(memory).map_err(words)?;
-            sets.push(Set { loaded, before: vec![], after: vec![] });
-        }
-        let stamps = Stamps::new(cuda.context()).map_err(words)?;
-        let cubin = sets[0].loaded.module().hash();
-        let error = Figure::new(f64::INFINITY);
-        let mut candidate = Candidate {
-            sets,
-            outputs,
-            inputs,
-            plan,
-            stream,
-            stamps,
-            graph: None,
-            samples: 0,
-            issued: FIRST_HOLD,
-            error,
-            cubin,
-        };
-        candidate.error = candidate.first_run(case, &memories[0])?;
+        let (mut candidate, outputs) =
+            Candidate::place(cuda, case, plan, memories).map_err(|error| error.to_string())?;
+        candidate.error = candidate.first_run(case, &memories[0], &outputs)?;
         if plan.contract == Contract::Graph {
-            candidate.graph = Some(candidate.capture().map_err(words)?);
+            candidate.graph = Some(candidate.capture().map_err(|error| error.to_string())?);
         }
         Ok(candidate)
     }
 
+    /// Also the numbers of the outputs among a set's buffers.
+    fn place(
+        cuda: &Cuda,
+        case: &Case,
+        plan: Plan,
+        memories: &[Memory],
+    ) -> Result<(Candidate, Vec<usize>), cuda::Error> {
+        let stream = Stream::new(cuda.context())?;
+        let sets = sets(cuda, case, memories)?;
+        let kernels = BufferKernels::new(cuda.context())?;
+        let [inputs, outputs] = [case.inputs(), case.outputs()].map(|names| numbers(case, &names));
+        let list = |numbers: &[usize]| {
+            let of_set = |set: &Loaded| numbers.iter().map(|number| set.address(*number)).collect::<Vec<_>>();
+            kernels.list(&stream, &sets.iter().flat_map(of_set).collect::<Vec<_>>())
+        };
+        let candidate = Candidate {
+            inputs: list(&inputs)?,
+            outputs: list(&outputs)?,
+            cubin: sets[0].module().hash(),
+            sets,
+            kernels,
+            plan,
+            stamps: Stamps::new(cuda.context())?,
+            stream,
+            graph: None,
+            samples: 0,
+            before: vec![],
+            after: vec![],
+            error: Figure::new(f64::INFINITY),
+            offence: None,
+        };
+        Ok((candidate, outputs))
+    }
+
     /// Runs every set and remembers what it left.
-    fn first_run(&mut self, case: &Case, memory: &Memory) -> Result<Figure, String> {
+    fn first_run(&mut self, case: &Case, memory: &Memory, outputs: &[usize]) -> Result<Figure, String> {
         let words = |error: cuda::Error| error.to_string();
+        self.before = self.kernels.fingerprints(&self.stream, &self.inputs).map_err(words)?;
         for set in &mut self.sets {
-            set.before = hashes(&set.loaded, &self.stream, &self.inputs).map_err(words)?;
-            set.loaded.enqueue(&self.stream).map_err(words)?;
+            set.enqueue(&self.stream).map_err(words)?;
         }
-        self.stream.synchronise().map_err(words)?;
-        let mut after = memory.clone();
-        for set in &mut self.sets {
-            set.after = hashes(&set.loaded, &self.stream, &self.outputs).map_err(words)?;
+        self.after = self.kernels.fingerprints(&self.stream, &self.outputs).map_err(words)?;
+        let mut left = memory.clone();
+        for &output in outputs {
+            let bytes = self.sets[0].contents(&self.stream, output).map_err(words)?;
+            left.buffers[output].contents = Contents::from(bytes);
         }
-        for &output in &self.outputs {
-            let bytes = self.sets[0].loaded.contents(&self.stream, output).map_err(words)?;
-            after.buffers[output].contents = Contents::from(bytes);
-        }
-        let error = rows::error(case, &after, ROWS_SEED)?;
+        let error = rows::error(case, &left, ROWS_SEED)?;
         if error.value() > 1.0 {
             return Err(format!("wrong: its error is {error} times what is allowed"));
         }
@@ -118,36 +117,28 @@ impl Candidate {
         let Candidate { sets, stream, stamps, plan, .. } = self;
         Graph::capture(stream, || {
             stamps.begin(stream)?;
-            (0..plan.calls).try_for_each(|call| sets[call % plan.sets].loaded.enqueue(stream))?;
+            (0..plan.calls).try_for_each(|call| sets[call % plan.sets].enqueue(stream))?;
             stamps.end(stream)
         })
     }
 
-    /// Warms up, poisons all outputs, and times the plan's calls, with nothing between that would let the GPU rest: its clock
-    /// follows what it has just done.
+    /// Warms up, poisons all outputs, times the plan's calls, and looks at what they left. Nothing between warming up and the
+    /// sample lets the GPU rest: its clock follows what it has just done.
     pub fn sample(&mut self) -> Result<Reading, String> {
-        self.timed().map_err(|error| error.to_string())?
-    }
-
-    fn poison(&mut self) -> Result<(), cuda::Error> {
-        let byte = POISON[self.samples % POISON.len()];
-        self.samples += 1;
-        for set in &mut self.sets {
-            for &output in &self.outputs {
-                set.loaded.poison(&self.stream, output, byte)?;
-            }
-        }
-        Ok(())
+        let reading = self.timed().map_err(|error| error.to_string())??;
+        let offence = self.look().map_err(|error| error.to_string())?;
+        self.offence = self.offence.take().or(offence);
+        Ok(reading)
     }
 
     fn timed(&mut self) -> Result<Result<Reading, String>, cuda::Error> {
         let calls = self.plan.calls as f64;
-        let held = Instant::now();
-        if self.graph.is_some() {
-            self.stamps.hold(&self.stream, self.issued)?;
+        for _ in 0..self.plan.warm_ups {
+            self.enqueue()?;
         }
-        self.enqueue()?;
-        self.poison()?;
+        let byte = POISON[self.samples % POISON.len()];
+        self.samples += 1;
+        self.kernels.overwrite(&self.stream, &self.outputs, byte)?;
         if self.graph.is_none() {
             self.stream.synchronise()?;
         }
@@ -156,7 +147,6 @@ impl Candidate {
         self.enqueue()?;
         let issued = begun.elapsed().as_secs_f64();
         let end = Event::record(&self.stream)?;
-        self.issued = held.elapsed();
         // All of the GPU: what a kernel left on another stream counts, too.
         self.stream.context().synchronise()?;
         let waited = begun.elapsed().as_secs_f64();
@@ -188,30 +178,41 @@ impl Candidate {
         }
         self.stamps.begin(&self.stream)?;
         for call in 0..self.plan.calls {
-            self.sets[call % self.plan.sets].loaded.enqueue(&self.stream)?;
+            self.sets[call % self.plan.sets].enqueue(&self.stream)?;
         }
         self.stamps.end(&self.stream)
     }
 
-    /// The last sample left in every set what the first run did, and no input was changed.
-    pub fn verify(&self) -> Result<(), String> {
-        for (number, set) in self.sets.iter().enumerate() {
-            let read =
-                |buffers: &[usize]| hashes(&set.loaded, &self.stream, buffers).map_err(|error| error.to_string());
-            if read(&self.outputs)? != set.after {
-                return Err(format!(
-                    "what the timed call {number} computed differs from the same call outside of the timing: it did not do the work, \
-                     or does it differently from call to call"
-                ));
-            }
-            if read(&self.inputs)? != set.before {
-                return Err(format!("the timed call {number} changed its inputs"));
-            }
+    /// The sample left in every set what the first run did, and no input was changed.
+    fn look(&self) -> Result<Option<String>, cuda::Error> {
+        let sample = self.samples;
+        if self.kernels.fingerprints(&self.stream, &self.outputs)? != self.after {
+            return Ok(Some(format!(
+                "what sample {sample} computed differs from the same calls outside of the timing: it did not do the work, or \
+                 does it differently from call to call"
+            )));
         }
-        Ok(())
+        let touched = self.kernels.fingerprints(&self.stream, &self.inputs)? != self.before;
+        Ok(touched.then(|| format!("sample {sample} changed its inputs")))
     }
 }
 
-fn hashes(loaded: &Loaded, stream: &Stream, buffers: &[usize]) -> Result<Vec<String>, cuda::Error> {
-    buffers.iter().map(|&buffer| Ok(hash::hex(&loaded.contents(stream, buffer)?))).collect()
+/// The kernel with buffers of its own for each memory; its code is compiled once.
+fn sets(cuda: &Cuda, case: &Case, memories: &[Memory]) -> Result<Vec<Loaded>, cuda::Error> {
+    let mut sets: Vec<Loaded> = Vec::new();
+    for memory in memories {
+        let mut loaded = match sets.first() {
+            None => launch::backend::Backend::load(cuda, &case.kernel)?,
+            Some(first) => cuda.load_again(&case.kernel, first)?,
+        };
+        loaded.fill(memory)?;
+        sets.push(loaded);
+    }
+    Ok(sets)
+}
+
+/// Of buffers, in the recipe.
+pub(crate) fn numbers(case: &Case, names: &[&str]) -> Vec<usize> {
+    let number = |name: &&str| case.resolved.buffers.iter().position(|buffer| buffer.name == *name);
+    names.iter().filter_map(|name| number(name)).collect()
 }

@@ -3,6 +3,7 @@
 //! Every call of a sample has buffers of its own: inputs freshly drawn, outputs poisoned before the sample, and all of them checked
 //! after the last one, so that a call that did nothing, or the work of another, shows.
 
+mod buffers;
 mod candidate;
 mod peer;
 mod plan;
@@ -11,5 +12,5 @@ mod stamp;
 
 pub use candidate::Candidate;
 pub use peer::{Peer, PeerError, Workers};
-pub use plan::{Contract, Plan};
+pub use plan::{Contract, Plan, WARM_UP};
 pub(crate) use plan::{floor, peaks};

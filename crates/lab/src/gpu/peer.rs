@@ -74,7 +74,7 @@ impl Peer {
     /// Makes ready for a problem; the largest error of its results, in units of what is allowed.
     pub fn open(&mut self, problem: &Problem, plan: Plan) -> Result<Figure, PeerError> {
         let described = describe(problem)?;
-        let plan = json!({ "contract": plan.contract.name(), "calls": plan.calls, "sets": plan.sets });
+        let plan = json!({ "contract": plan.contract.name(), "calls": plan.calls, "sets": plan.sets, "warm_ups": plan.warm_ups });
         let answer = self.ask(&json!({ "open": described, "plan": plan }), START)?;
         number(&answer, "error").map(Figure::new)
     }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn plan() -> Plan {
-        Plan { contract: super::super::plan::Contract::Graph, calls: 2, sets: 2 }
+        Plan { contract: super::super::plan::Contract::Graph, calls: 2, sets: 2, warm_ups: 2 }
     }
 
     #[test]

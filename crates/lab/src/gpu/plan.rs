@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use attention::Problem;
 use attention::visibility::{Lengths, MaskKind};
@@ -65,7 +66,12 @@ pub struct Plan {
     pub calls: usize,
     /// Sets of buffers: as many as there are calls, each on its own; or one, which stays in the cache.
     pub sets: usize,
+    /// How often these calls are made, right before a sample, so that the GPU has the clock that they give it.
+    pub warm_ups: usize,
 }
+
+/// Before a sample the same work is done for about this long: clock and power follow within some milliseconds.
+pub const WARM_UP: Duration = Duration::from_millis(10);
 
 /// One sample lasts about this long, or longer.
 const SAMPLE_SECONDS: f64 = 2e-3;
@@ -78,16 +84,19 @@ const GUESSED_SHARE: f64 = 0.4;
 const GUESSED_LAUNCH: f64 = 4e-6;
 
 impl Plan {
-    pub fn of(problem: &Problem, device: &Device, contract: Contract, cold: bool) -> Plan {
+    pub fn of(problem: &Problem, device: &Device, contract: Contract, cold: bool, warm_up: Duration) -> Plan {
         let guess = floor(problem, cold).seconds(&peaks(device)) / GUESSED_SHARE + GUESSED_LAUNCH;
         let bytes = bytes(problem);
         let for_time = if contract == Contract::Latency { 1.0 } else { (SAMPLE_SECONDS / guess).ceil() };
-        if !cold {
-            return Plan { contract, calls: for_time.max(1.0) as usize, sets: 1 };
-        }
-        let for_cache = (CACHES * f64::from(device.cache_bytes) / bytes).ceil();
-        let calls = for_time.max(for_cache).min(MOST_BYTES / bytes).max(2.0) as usize;
-        Plan { contract, calls, sets: calls }
+        let calls = if cold {
+            let for_cache = (CACHES * f64::from(device.cache_bytes) / bytes).ceil();
+            for_time.max(for_cache).min(MOST_BYTES / bytes).max(2.0) as usize
+        } else {
+            for_time.max(1.0) as usize
+        };
+        // At least two: while the GPU is at them, the host puts the sample behind them.
+        let warm_ups = (warm_up.as_secs_f64() / (guess * calls as f64)).ceil().max(2.0) as usize;
+        Plan { contract, calls, sets: if cold { calls } else { 1 }, warm_ups }
     }
 
     pub fn is_cold(&self) -> bool {
@@ -147,7 +156,7 @@ mod tests {
     }
 
     fn plan(problem: &str, contract: Contract, cold: bool) -> Plan {
-        Plan::of(&problem.parse().unwrap(), &h200(), contract, cold)
+        Plan::of(&problem.parse().unwrap(), &h200(), contract, cold, WARM_UP)
     }
 
     #[test]
@@ -158,6 +167,7 @@ mod tests {
         assert!(large.calls == large.sets && (2..=4).contains(&large.sets), "{large:?}");
         assert_eq!(plan("B2 H8 S512 D64", Contract::Graph, false).sets, 1);
         assert_eq!(plan("B2 H8 S512 D64", Contract::Latency, false).calls, 1);
+        assert!(small.warm_ups >= 2 && plan("B2 H8 S512 D64", Contract::Latency, false).warm_ups > 100);
     }
 
     #[test]

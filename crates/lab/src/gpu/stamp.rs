@@ -1,7 +1,6 @@
 //! What a multiprocessor's own clocks say at both ends of a sample: the third opinion beside the driver's events and the host.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use cuda::{Context, DeviceBuffer, Module, Stream};
 
@@ -30,11 +29,6 @@ impl Stamps {
         let module = Module::from_ptx(context, "stamp.ptx", PTX)?;
         let buffers = [DeviceBuffer::new(context, BYTES)?, DeviceBuffer::new(context, BYTES)?];
         Ok(Stamps { module, buffers })
-    }
-
-    /// Keeps the stream busy for so long, while the host puts work behind it: what is timed then waits for nobody.
-    pub fn hold(&self, stream: &Stream, time: Duration) -> Result<(), cuda::Error> {
-        self.module.function("hold")?.start(stream, [1, 1], &[time.as_nanos() as u64])
     }
 
     pub fn begin(&self, stream: &Stream) -> Result<(), cuda::Error> {

@@ -1,11 +1,16 @@
 //! Takes rounds until every verdict is decided, or the patience ends.
 
-use super::rounds::{Reading, Round, Rounds};
+use super::rounds::{Condition, Reading, Round, Rounds};
 
 /// Times contenders, by number.
 pub trait Stopwatch {
     /// One sample of one contender. An error ends the contest: somebody has died.
     fn sample(&mut self, contender: usize) -> Result<Reading, String>;
+
+    /// How the GPU is, asked after each round.
+    fn condition(&mut self) -> Option<Condition> {
+        None
+    }
 
     /// Whether there is time for another round.
     fn has_time(&mut self) -> bool {
@@ -50,7 +55,7 @@ fn take(watch: &mut dyn Stopwatch, contenders: usize, random: &mut fastrand::Rng
     for &contender in &order {
         readings[contender] = Some(watch.sample(contender)?);
     }
-    Ok(Round { order, readings: readings.into_iter().flatten().collect() })
+    Ok(Round { order, readings: readings.into_iter().flatten().collect(), condition: watch.condition() })
 }
 
 fn is_decided(rounds: &Rounds, contenders: usize) -> bool {

@@ -16,5 +16,5 @@ mod verdict;
 pub use contest::{Limits, Stopwatch, contest};
 pub use floor::{Floor, Peaks};
 pub use interval::{Interval, Ratio};
-pub use rounds::{Reading, Round, Rounds, percentile};
+pub use rounds::{Condition, Reading, Round, Rounds, percentile};
 pub use verdict::{MARGIN, Verdict, Versus};

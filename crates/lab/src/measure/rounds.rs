@@ -27,6 +27,18 @@ pub struct Round {
     pub order: Vec<usize>,
     /// By contender.
     pub readings: Vec<Reading>,
+    /// Of the GPU when the round ended, where it says so.
+    pub condition: Option<Condition>,
+}
+
+/// What a GPU says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    pub watts: Option<Figure>,
+    pub celsius: Option<u32>,
+    /// What holds its clock back.
+    pub held_back: Vec<String>,
 }
 
 impl Round {
@@ -97,7 +109,7 @@ mod tests {
 
     fn round(times: &[f64], megahertz: f64) -> Round {
         let reading = |&time| Reading { seconds: Figure::new(time), megahertz: Some(Figure::new(megahertz)) };
-        Round { order: (0..times.len()).collect(), readings: times.iter().map(reading).collect() }
+        Round { order: (0..times.len()).collect(), readings: times.iter().map(reading).collect(), condition: None }
     }
 
     #[test]
