@@ -7,6 +7,8 @@ use launch::finding::{Event, Finding, Severity};
 use launch::hash;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::guard::Guard;
+
 /// A measured number with six significant digits: what is written is what is judged, on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Figure(f64);
@@ -23,6 +25,11 @@ impl Figure {
 
     pub fn value(self) -> f64 {
         self.0
+    }
+
+    /// For an error: who objects to it.
+    pub(crate) fn guard(self) -> Guard {
+        if self.0.is_finite() { Guard::ErrorRule } else { Guard::NotANumber }
     }
 }
 
@@ -138,15 +145,14 @@ impl Seen {
         self.outputs.iter().map(|output| output.after.as_str()).collect()
     }
 
-    /// What the run did to a buffer that it should not have done.
-    pub fn offence(&self) -> Option<String> {
+    /// What the run did to buffers that it should not have done, and who objects.
+    pub(crate) fn offences(&self) -> Vec<(Guard, String)> {
         let changed = self.inputs.iter().find(|input| input.before != input.after);
         let kept = self.outputs.iter().find(|output| output.before == output.after);
-        match (changed, kept) {
-            (Some(input), _) => Some(format!("the kernel changed its input `{}`", input.buffer)),
-            (None, Some(output)) => Some(format!("the kernel left its output `{}` as it was", output.buffer)),
-            (None, None) => None,
-        }
+        let changed = changed.map(|input| (Guard::Inputs, format!("the kernel changed its input `{}`", input.buffer)));
+        let kept =
+            kept.map(|output| (Guard::Poison, format!("the kernel left its output `{}` as it was", output.buffer)));
+        changed.into_iter().chain(kept).collect()
     }
 }
 

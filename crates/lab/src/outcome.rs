@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::figures::Subject;
+use crate::guard::{Guard, Objection, Objections};
 use crate::stages::{Log, Record, Stage};
 
 /// Exactly one of these.
@@ -75,7 +76,9 @@ impl Outcome {
             Record::NotRun { why } => {
                 Outcome { stage: L::STAGE, state: State::not_run(why.as_str()), figures: String::new() }
             }
-            Record::Ran(log) => Outcome { stage: L::STAGE, state: judge(log, subjects), figures: log.figures() },
+            Record::Ran(log) => {
+                Outcome { stage: L::STAGE, state: objections(log, subjects).judge(), figures: log.figures() }
+            }
         }
     }
 
@@ -104,13 +107,15 @@ impl Outcome {
     }
 }
 
-fn judge<L: Log>(log: &L, subjects: &[Subject]) -> State {
+/// What speaks against a log that should be about these kernels; one that is about others is not read further.
+pub(crate) fn objections<L: Log>(log: &L, subjects: &[Subject]) -> Objections {
     let spoken_of = log.subjects();
+    let stale = |why: String| Objections::of([Objection { guard: Guard::Stale, state: State::Stale { why } }]);
     match subjects.iter().find(|subject| !spoken_of.contains(subject)) {
-        _ if subjects.is_empty() => State::not_run("there is no kernel"),
-        Some(missing) => State::Stale { why: format!("the log does not speak of kernel {}", missing.describe()) },
-        None if spoken_of.len() != subjects.len() => State::Stale { why: "the log speaks of other kernels too".into() },
-        None => log.judge(),
+        _ if subjects.is_empty() => Objections::of([Objection::not_run(Guard::Witness, "there is no kernel")]),
+        Some(missing) => stale(format!("the log does not speak of kernel {}", missing.describe())),
+        None if spoken_of.len() != subjects.len() => stale("the log speaks of other kernels too".into()),
+        None => log.objections(),
     }
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::figures::{Figure, Subject};
 use crate::gpu::Plan;
+use crate::guard::{Guard, Objection, Objections};
 use crate::measure::{Floor, Interval, Peaks, Rounds, Versus, percentile};
 use crate::outcome::State;
 
@@ -76,43 +77,55 @@ impl Point {
 
     /// What the point shows. A slower candidate is no failure; one whose times cannot be believed is.
     pub fn judge(&self) -> State {
-        let fail = |why: String| State::fail(format!("{}: {why}", self.problem));
-        for (number, contender) in self.contenders.iter().enumerate() {
-            let own = number < CANDIDATES;
-            if let Some(offence) = contender.offence.as_ref().filter(|_| own) {
-                return fail(offence.clone());
-            }
-            if own && contender.error.value() > 1.0 {
-                return fail(format!(
-                    "{} is wrong: its error is {} times what is allowed",
-                    contender.name, contender.error
-                ));
-            }
-            if let Some(why) = self.impossible(number) {
-                return fail(why);
-            }
-        }
-        let ambiguous = |why: String| State::Ambiguous { why: format!("{}: {why}", self.problem) };
-        if let Some(Missing { name, why }) = self.missing.first() {
-            return ambiguous(format!("{name} was not measured: {why}"));
-        }
-        for peer in self.contenders.iter().skip(CANDIDATES) {
-            if let Some(offence) = &peer.offence {
-                return ambiguous(format!("{} cannot be believed: {offence}", peer.name));
-            }
-        }
-        if self.contenders.len() == CANDIDATES {
-            return ambiguous("there is no peer".into());
-        }
-        for (contender, versus) in self.duels() {
-            if let crate::measure::Verdict::Ambiguous { why } = &versus.verdict {
-                return ambiguous(format!("against {}: {why}", contender.name));
-            }
-        }
-        match self.duels().count() + CANDIDATES == self.contenders.len() {
-            true => State::Pass,
-            false => ambiguous("no round has a time of every contender".into()),
-        }
+        self.objections().judge()
+    }
+
+    /// What speaks against the point: its times cannot be believed, or decide nothing.
+    pub fn objections(&self) -> Objections {
+        let told = |why: String| format!("{}: {why}", self.problem);
+        let faults = (0..self.contenders.len()).flat_map(|number| self.faults(number));
+        let faults = faults.map(|(guard, why)| Objection::fail(guard, told(why)));
+        let doubts = self.absent().into_iter().chain(self.undecided());
+        Objections::of(faults.chain(doubts.map(|(guard, why)| Objection::ambiguous(guard, told(why)))))
+    }
+
+    /// Why the times of a contender cannot be believed. What a peer computes is the peer's affair.
+    fn faults(&self, number: usize) -> Vec<(Guard, String)> {
+        let contender = &self.contenders[number];
+        let own = number < CANDIDATES;
+        let offence = contender.offence.clone().filter(|_| own).map(|offence| (Guard::AfterTiming, offence));
+        let wrong = (own && contender.error.value() > 1.0).then(|| {
+            let why = format!("{} is wrong: its error is {} times what is allowed", contender.name, contender.error);
+            (contender.error.guard(), why)
+        });
+        let impossible = self.impossible(number).map(|why| (Guard::Floors, why));
+        [offence, wrong, impossible].into_iter().flatten().collect()
+    }
+
+    /// Peers that would have been needed.
+    fn absent(&self) -> Vec<(Guard, String)> {
+        let missing =
+            self.missing.iter().map(|one| (Guard::Peers, format!("{} was not measured: {}", one.name, one.why)));
+        let peers = self.contenders.iter().skip(CANDIDATES);
+        let unfit = peers.filter_map(|peer| {
+            let offence = peer.offence.as_ref()?;
+            Some((Guard::PeerResults, format!("{} cannot be believed: {offence}", peer.name)))
+        });
+        let alone = self.contenders.len() == CANDIDATES;
+        let alone = alone.then(|| (Guard::Peers, "there is no peer".to_string()));
+        missing.chain(unfit).chain(alone).collect()
+    }
+
+    /// Duels that have no winner.
+    fn undecided(&self) -> Vec<(Guard, String)> {
+        let peers = self.contenders.iter().enumerate().skip(CANDIDATES);
+        let doubts = peers.flat_map(|(number, peer)| {
+            let against = |(guard, why): (Guard, String)| (guard, format!("against {}: {why}", peer.name));
+            self.rounds.doubts(number).into_iter().map(against)
+        });
+        let complete = self.duels().count() + CANDIDATES == self.contenders.len();
+        let incomplete = (!complete).then(|| (Guard::Decided, "no round has a time of every contender".to_string()));
+        doubts.chain(incomplete).collect()
     }
 
     /// A sample that is faster than the GPU can be.

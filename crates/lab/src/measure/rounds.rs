@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::interval::Interval;
-use super::verdict::Versus;
+use super::verdict::{Versus, doubts};
 use crate::figures::Figure;
+use crate::guard::Guard;
 
 /// A round outside of this share of the median clock is dropped.
 const CLOCK_TOLERANCE: f64 = 0.02;
@@ -78,14 +79,27 @@ impl Rounds {
 
     /// The candidate against another contender.
     pub fn versus(&self, peer: usize) -> Option<Versus> {
-        let time = self.interval(peer, |reading| Some(reading.seconds.value()))?;
-        let cycles = self.interval(peer, |reading| Some(reading.seconds.value() * reading.megahertz?.value()));
+        let (time, cycles) = (self.time(peer)?, self.cycles(peer));
         Some(Versus::new(time, cycles, self.same().as_ref()))
+    }
+
+    /// Why nothing is decided against another contender, and which check says so.
+    pub(crate) fn doubts(&self, peer: usize) -> Vec<(Guard, String)> {
+        let Some(time) = self.time(peer) else { return vec![] };
+        doubts(&time, self.cycles(peer).as_ref(), self.same().as_ref()).into_iter().collect()
+    }
+
+    fn time(&self, peer: usize) -> Option<Interval> {
+        self.interval(peer, |reading| Some(reading.seconds.value()))
+    }
+
+    fn cycles(&self, peer: usize) -> Option<Interval> {
+        self.interval(peer, |reading| Some(reading.seconds.value() * reading.megahertz?.value()))
     }
 
     /// The candidate against itself.
     pub fn same(&self) -> Option<Interval> {
-        self.interval(1, |reading| Some(reading.seconds.value()))
+        self.time(1)
     }
 
     /// Nothing unless every round that counts has both.

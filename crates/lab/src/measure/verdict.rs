@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::interval::Interval;
+use crate::guard::Guard;
 
 /// Differences below 1 % are none.
 pub const MARGIN: f64 = 0.01;
@@ -68,27 +69,32 @@ pub struct Versus {
 impl Versus {
     /// `same` is the candidate against itself.
     pub fn new(time: Interval, cycles: Option<Interval>, same: Option<&Interval>) -> Versus {
-        let verdict = Versus::judge(&time, cycles.as_ref(), same);
+        let doubt = doubts(&time, cycles.as_ref(), same).into_iter().next();
+        let verdict = doubt.map_or_else(|| Verdict::of(&time), |(_, why)| Verdict::Ambiguous { why });
         Versus { time, cycles, verdict }
     }
+}
 
-    fn judge(time: &Interval, cycles: Option<&Interval>, same: Option<&Interval>) -> Verdict {
-        let ambiguous = |why: String| Verdict::Ambiguous { why };
-        match same {
-            None => return ambiguous("the candidate was not timed against itself".into()),
-            Some(same) if same.excludes_one_by(NOISE) => {
-                return ambiguous(format!("the candidate differs from itself: {same}"));
-            }
-            Some(_) => {}
-        }
-        let (in_time, in_cycles) = (Verdict::of(time), cycles.map(Verdict::of));
-        match in_cycles {
-            Some(in_cycles) if in_time.is_decided() && in_cycles != in_time => {
-                ambiguous(format!("{in_time} in time and {in_cycles} in cycles: the clock is part of the difference"))
-            }
-            _ => in_time,
-        }
-    }
+/// Why nothing is decided, and which check says so, the first first.
+pub(super) fn doubts(
+    time: &Interval,
+    cycles: Option<&Interval>,
+    same: Option<&Interval>,
+) -> impl IntoIterator<Item = (Guard, String)> {
+    let of_itself = match same {
+        None => Some("the candidate was not timed against itself".into()),
+        Some(same) => same.excludes_one_by(NOISE).then(|| format!("the candidate differs from itself: {same}")),
+    };
+    let (in_time, in_cycles) = (Verdict::of(time), cycles.map(Verdict::of));
+    let in_cycles = in_cycles.filter(|in_cycles| in_time.is_decided() && *in_cycles != in_time);
+    let clock = "the clock is part of the difference";
+    let of_clock = in_cycles.map(|in_cycles| format!("{in_time} in time and {in_cycles} in cycles: {clock}"));
+    let undecided = match in_time {
+        Verdict::Ambiguous { why } => Some(why),
+        _ => None,
+    };
+    let guards = [Guard::SameItself, Guard::Cycles, Guard::Decided].into_iter();
+    guards.zip([of_itself, of_clock, undecided]).filter_map(|(guard, why)| Some((guard, why?)))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::{Log, Stage, counted};
 use crate::assembly::{self, Assembly};
 use crate::case::Case;
 use crate::figures::Subject;
-use crate::outcome::State;
+use crate::guard::{Guard, Objection, Objections};
 use crate::tools::INSTALL;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,6 +73,21 @@ fn assembled(case: &Case, targets: &[ptx::Target], assembly: &Assembly) -> Vec<A
     assembly::targets(case, targets).iter().filter_map(one).collect()
 }
 
+impl Entry {
+    /// What the verifier, or ptxas where it was asked, has against it.
+    fn objections(&self, asked: bool) -> Vec<String> {
+        let fault = self.faults.first().map(|fault| format!("{}: {fault}", counted(self.faults.len(), "fault")));
+        let unasked = (asked && self.assembled.is_empty())
+            .then(|| format!("ptxas was asked for no target that runs {} code", self.target));
+        let refused = self.assembled.iter().find(|one| one.cubin.is_none()).map(|refused| {
+            let said = refused.said.iter().find(|line| line.contains("error")).or(refused.said.first());
+            let said = said.map_or("nothing", |line| line.as_str());
+            format!("ptxas refuses it for {}: {said}", refused.target)
+        });
+        [fault, unasked, refused].into_iter().flatten().collect()
+    }
+}
+
 impl Log for Report {
     const STAGE: Stage = Stage::Assemble;
 
@@ -80,22 +95,13 @@ impl Log for Report {
         self.kernels.iter().map(|entry| entry.subject.clone()).collect()
     }
 
-    fn judge(&self) -> State {
-        for entry in &self.kernels {
-            let name = &entry.subject.kernel;
-            if let Some(fault) = entry.faults.first() {
-                return State::fail(format!("{name}: {}: {fault}", counted(entry.faults.len(), "fault")));
-            }
-            if self.ptxas.is_some() && entry.assembled.is_empty() {
-                return State::fail(format!("{name}: ptxas was asked for no target that runs {} code", entry.target));
-            }
-            if let Some(refused) = entry.assembled.iter().find(|one| one.cubin.is_none()) {
-                let said = refused.said.iter().find(|line| line.contains("error")).or(refused.said.first());
-                let said = said.map_or("nothing", |line| line.as_str());
-                return State::fail(format!("{name}: ptxas refuses it for {}: {said}", refused.target));
-            }
-        }
-        State::Pass
+    fn objections(&self) -> Objections {
+        let faults = self.kernels.iter().flat_map(|entry| {
+            let fault =
+                |fault: String| Objection::fail(Guard::WellFormed, format!("{}: {fault}", entry.subject.kernel));
+            entry.objections(self.ptxas.is_some()).into_iter().map(fault)
+        });
+        Objections::of(faults)
     }
 
     fn figures(&self) -> String {

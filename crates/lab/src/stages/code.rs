@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Log, Stage, assemble, counted};
 use crate::case::Case;
 use crate::figures::Subject;
-use crate::outcome::State;
+use crate::guard::{Guard, Objection, Objections};
 use crate::sass::{self, Census};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,16 +69,16 @@ pub(crate) fn missing(what: &str) -> String {
 }
 
 impl Cubin {
-    fn fault(&self) -> Option<String> {
+    fn objections(&self, name: &str) -> Vec<Objection> {
         let Census { tensor_in_loop, async_copies, local, .. } = self.census;
-        let target = &self.target;
-        if tensor_in_loop == 0 {
-            return Some(format!("no tensor-core instruction stands in a loop on {target}"));
-        }
-        if async_copies == 0 {
-            return Some(format!("no copy to shared memory is asynchronous on {target}"));
-        }
-        (local > 0).then(|| format!("local memory is touched {local} times on {target}"))
+        let touched = format!("local memory is touched {local} times");
+        let checks = [
+            (tensor_in_loop == 0, Guard::TensorCores, "no tensor-core instruction stands in a loop"),
+            (async_copies == 0, Guard::AsyncCopies, "no copy to shared memory is asynchronous"),
+            (local > 0, Guard::LocalMemory, touched.as_str()),
+        ];
+        let objects = checks.into_iter().filter(|(objects, ..)| *objects);
+        objects.map(|(_, guard, what)| Objection::fail(guard, format!("{name}: {what} on {}", self.target))).collect()
     }
 }
 
@@ -89,17 +89,14 @@ impl Log for Report {
         self.kernels.iter().map(|entry| entry.subject.clone()).collect()
     }
 
-    fn judge(&self) -> State {
-        for entry in &self.kernels {
+    fn objections(&self) -> Objections {
+        let of_entry = |entry: &Entry| {
             let name = &entry.subject.kernel;
-            if entry.cubins.is_empty() {
-                return State::not_run(format!("{name}: there is no cubin of it"));
-            }
-            if let Some(fault) = entry.cubins.iter().find_map(Cubin::fault) {
-                return State::fail(format!("{name}: {fault}"));
-            }
-        }
-        State::Pass
+            let nothing = || Objection::not_run(Guard::Witness, format!("{name}: there is no cubin of it"));
+            let nothing = entry.cubins.is_empty().then(nothing);
+            nothing.into_iter().chain(entry.cubins.iter().flat_map(|cubin| cubin.objections(name))).collect::<Vec<_>>()
+        };
+        Objections::of(self.kernels.iter().flat_map(of_entry))
     }
 
     fn figures(&self) -> String {

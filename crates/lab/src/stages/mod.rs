@@ -1,13 +1,13 @@
 //! The stages of a proof, one file each.
 //!
-//! A stage runs and leaves a [`Log`]: figures, hashes, findings. What it means is said by [`Log::judge`] alone, which
+//! A stage runs and leaves a [`Log`]: figures, hashes, findings. What it means is said by [`Log::objections`] alone, which
 //! sees nothing but the log; so the verdict in a pack can be derived again by anybody who reads it.
 
 /// A stage that this version cannot run. Its log has no value, so that nobody can write one that passes.
 macro_rules! not_yet {
     ($stage:expr, $why:literal) => {
         use crate::figures::Subject;
-        use crate::outcome::State;
+        use crate::guard::Objections;
         use crate::stages::{Log, Never, Record, Stage};
 
         /// There is none in this version.
@@ -22,7 +22,7 @@ macro_rules! not_yet {
                 match self.0 {}
             }
 
-            fn judge(&self) -> State {
+            fn objections(&self) -> Objections {
                 match self.0 {}
             }
 
@@ -54,7 +54,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::SCHEMA;
 use crate::figures::Subject;
-use crate::outcome::{Outcome, State};
+use crate::guard::Objections;
+use crate::outcome::Outcome;
 
 /// In the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -134,8 +135,8 @@ pub trait Log: Clone + PartialEq + Serialize + DeserializeOwned {
     /// The kernels that it speaks of.
     fn subjects(&self) -> Vec<Subject>;
 
-    /// The verdict that the figures give.
-    fn judge(&self) -> State;
+    /// What speaks against the kernels, by the figures; the verdict follows.
+    fn objections(&self) -> Objections;
 
     /// The figures in one sentence.
     fn figures(&self) -> String;

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::{Log, Stage, counted};
 use crate::case::Case;
 use crate::figures::{Figure, Seen, Subject};
+use crate::guard::{Guard, Objection, Objections};
 use crate::harness::{self, Poison};
-use crate::outcome::State;
 
 /// The control that goes through the kernel's own argument.
 const SCALE_ARGUMENT: &str = "kernel called with a scale off by 1 %";
@@ -80,10 +80,15 @@ impl Compared {
         [bound(self.element_error, self.element_allowed), bound(self.frobenius_error, self.frobenius_allowed)]
     }
 
-    /// Why it does not pass.
-    fn fault(&self, what: &str) -> Option<String> {
-        let broken = self.bounds().into_iter().zip(["element", "Frobenius"]).find(|(bound, _)| !bound.holds())?;
-        Some(format!("{what} is wrong: {} error {}, worst at {}", broken.1, broken.0, self.worst))
+    /// Why it does not pass, and who says so.
+    fn faults(&self, what: &str) -> Vec<(Guard, String)> {
+        let both =
+            self.bounds().into_iter().zip([self.element_error, self.frobenius_error]).zip(["element", "Frobenius"]);
+        let broken = both.filter(|((bound, _), _)| !bound.holds());
+        let words = |((bound, error), kind): ((Bound, Figure), &str)| {
+            (error.guard(), format!("{what} is wrong: {kind} error {bound}, worst at {}", self.worst))
+        };
+        broken.map(words).collect()
     }
 
     fn ratio(&self) -> f64 {
@@ -139,27 +144,29 @@ fn controlled(oracle: &Oracle, control: Control) -> Controlled {
 }
 
 impl Entry {
-    fn judge(&self) -> State {
+    fn objections(&self) -> Vec<Objection> {
         let (name, problem) = (&self.subject.kernel, &self.problem);
-        if let Some(missing) = self.seen.missing() {
-            return State::not_run(format!("{name}: {missing}"));
-        }
-        let lse = self.log_sum_exp.as_ref().and_then(|compared| compared.fault("the log-sum-exp"));
-        let fault = self.seen.offence().or_else(|| self.output.fault("the output")).or(lse);
-        if let Some(fault) = fault {
-            return State::fail(format!("{name}: {fault} ({problem})"));
-        }
+        let unseen =
+            self.seen.missing().map(|missing| Objection::not_run(Guard::Witness, format!("{name}: {missing}")));
+        let lse = self.log_sum_exp.iter().flat_map(|compared| compared.faults("the log-sum-exp"));
+        let faults = self.seen.offences().into_iter().chain(self.output.faults("the output")).chain(lse);
+        let faults = faults.map(|(guard, fault)| Objection::fail(guard, format!("{name}: {fault} ({problem})")));
+        unseen.into_iter().chain(faults).chain(self.uncontrolled()).collect()
+    }
+
+    /// Why the rule may be too loose to tell anything.
+    fn uncontrolled(&self) -> Option<Objection> {
+        let (name, problem) = (&self.subject.kernel, &self.problem);
         let asked = std::iter::once(SCALE_ARGUMENT.to_string()).chain(Control::ALL.map(|control| control.to_string()));
         if !asked.eq(self.controls.iter().map(|one| one.control.clone())) {
-            return State::not_run(format!("{name}: not every wrong result was tried"));
+            return Some(Objection::not_run(Guard::Controls, format!("{name}: not every wrong result was tried")));
         }
-        match self.controls.iter().find(|one| one.is_missed()) {
-            Some(missed) => State::fail(format!("{name}: the rule lets a wrong result pass: {}", missed.control)),
-            None if self.controls.iter().all(|one| matches!(one.result, Noticed::DoesNotApply(_))) => {
-                State::Ambiguous { why: format!("{name}: no wrong result applies to {problem}") }
-            }
-            None => State::Pass,
+        if let Some(missed) = self.controls.iter().find(|one| one.is_missed()) {
+            let why = format!("{name}: the rule lets a wrong result pass: {}", missed.control);
+            return Some(Objection::fail(Guard::Controls, why));
         }
+        let idle = self.controls.iter().all(|one| matches!(one.result, Noticed::DoesNotApply(_)));
+        idle.then(|| Objection::ambiguous(Guard::Controls, format!("{name}: no wrong result applies to {problem}")))
     }
 
     fn ratio(&self) -> f64 {
@@ -180,8 +187,8 @@ impl Log for Report {
         self.kernels.iter().map(|entry| entry.subject.clone()).collect()
     }
 
-    fn judge(&self) -> State {
-        worst(self.kernels.iter().map(Entry::judge))
+    fn objections(&self) -> Objections {
+        Objections::of_parts(self.kernels.iter().map(Entry::objections))
     }
 
     fn figures(&self) -> String {
@@ -202,15 +209,4 @@ impl Log for Report {
             Figure::new(least),
         )
     }
-}
-
-/// A failure before anything undecided before a pass.
-pub(super) fn worst(states: impl Iterator<Item = State>) -> State {
-    let rank = |state: &State| match state {
-        State::Fail { .. } => 0,
-        State::NotRun { .. } => 1,
-        State::Ambiguous { .. } | State::Stale { .. } => 2,
-        State::Pass => 3,
-    };
-    states.min_by_key(rank).unwrap_or(State::not_run("nothing was run"))
 }

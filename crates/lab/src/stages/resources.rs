@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::{Log, Stage, assemble, counted};
 use crate::case::Case;
 use crate::figures::Subject;
+use crate::guard::{Guard, Objection, Objections};
 use crate::occupancy::{self, Block};
-use crate::outcome::State;
 use crate::usage::Said;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,19 +94,19 @@ fn of_target(case: &Case, assembled: &assemble::Assembled) -> Result<Vec<Used>, 
 }
 
 impl Used {
-    fn fault(&self) -> Option<String> {
+    fn objections(&self, name: &str) -> Vec<Objection> {
         let Used { stack_bytes, spill_store_bytes, spill_load_bytes, target, .. } = self;
-        if stack_bytes + spill_store_bytes + spill_load_bytes > 0 {
-            return Some(format!(
-                "{stack_bytes} bytes of stack, {spill_store_bytes} spilled, {spill_load_bytes} loaded back on {target}"
-            ));
-        }
-        (self.blocks_per_processor == Some(0)).then(|| {
-            format!(
-                "a block of {} threads does not fit on {target}: {} registers, {} bytes of shared memory",
-                self.threads, self.registers, self.shared_bytes
-            )
-        })
+        let spills = (stack_bytes + spill_store_bytes + spill_load_bytes > 0).then(|| {
+            let spilled = format!("{spill_store_bytes} spilled, {spill_load_bytes} loaded back on {target}");
+            Objection::fail(Guard::Spills, format!("{name}: {stack_bytes} bytes of stack, {spilled}"))
+        });
+        let too_large = (self.blocks_per_processor == Some(0)).then(|| {
+            let Used { threads, registers, shared_bytes, .. } = self;
+            let takes = format!("{registers} registers, {shared_bytes} bytes of shared memory");
+            let why = format!("{name}: a block of {threads} threads does not fit on {target}: {takes}");
+            Objection::fail(Guard::Fits, why)
+        });
+        spills.into_iter().chain(too_large).collect()
     }
 }
 
@@ -117,17 +117,14 @@ impl Log for Report {
         self.kernels.iter().map(|entry| entry.subject.clone()).collect()
     }
 
-    fn judge(&self) -> State {
-        for entry in &self.kernels {
+    fn objections(&self) -> Objections {
+        let of_entry = |entry: &Entry| {
             let name = &entry.subject.kernel;
-            if entry.used.is_empty() {
-                return State::not_run(format!("{name}: ptxas made no cubin of it"));
-            }
-            if let Some(fault) = entry.used.iter().find_map(Used::fault) {
-                return State::fail(format!("{name}: {fault}"));
-            }
-        }
-        State::Pass
+            let nothing = || Objection::not_run(Guard::Witness, format!("{name}: ptxas made no cubin of it"));
+            let nothing = entry.used.is_empty().then(nothing);
+            nothing.into_iter().chain(entry.used.iter().flat_map(|used| used.objections(name))).collect::<Vec<_>>()
+        };
+        Objections::of(self.kernels.iter().flat_map(of_entry))
     }
 
     fn figures(&self) -> String {

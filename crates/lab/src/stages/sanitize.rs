@@ -12,12 +12,11 @@ use launch::Finding;
 use launch::backend::Options;
 use serde::{Deserialize, Serialize};
 
-use super::parity::worst;
 use super::{Log, Stage, counted};
 use crate::case::Case;
 use crate::figures::{Figure, Found, Seen, Subject};
+use crate::guard::{Guard, Objection, Objections};
 use crate::harness::{self, Poison};
-use crate::outcome::State;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,36 +60,36 @@ pub(super) fn error(case: &Case, before: &launch::Memory, after: &launch::Memory
 }
 
 impl Run {
-    fn judge(&self, name: &str) -> State {
+    fn objections(&self, name: &str) -> Vec<Objection> {
+        let seed = self.seed;
         let errors: Vec<&Found> = self.findings.iter().filter(|found| found.is_error()).collect();
-        if let Some(first) = errors.first() {
+        let found = errors.first().map(|first| {
             let count = counted(errors.len(), "finding");
-            return State::fail(format!("{name}: {count} with seed {}: {first}", self.seed));
-        }
-        if let Some(missing) = self.seen.missing() {
-            return State::not_run(format!("{name}: {missing} with seed {}", self.seed));
-        }
-        if let Some(offence) = self.seen.offence() {
-            return State::fail(format!("{name}: {offence} with seed {}", self.seed));
-        }
-        if self.error.value() > 1.0 {
-            return State::fail(format!("{name}: the result is wrong with seed {}", self.seed));
-        }
-        State::Pass
+            Objection::fail(Guard::Findings, format!("{name}: {count} with seed {seed}: {first}"))
+        });
+        let unseen = self.seen.missing();
+        let unseen = unseen.map(|what| Objection::not_run(Guard::Witness, format!("{name}: {what} with seed {seed}")));
+        let offences = self.seen.offences().into_iter();
+        let offences = offences.map(|(guard, what)| Objection::fail(guard, format!("{name}: {what} with seed {seed}")));
+        let wrong = || Objection::fail(self.error.guard(), format!("{name}: the result is wrong with seed {seed}"));
+        let wrong = (self.error.value() > 1.0).then(wrong);
+        found.into_iter().chain(unseen).chain(offences).chain(wrong).collect()
     }
 }
 
 impl Entry {
-    fn judge(&self) -> State {
+    /// Run by run, and then whether those that went well left the same.
+    fn objections(&self) -> Vec<Vec<Objection>> {
         let name = &self.subject.kernel;
-        let of_runs = worst(self.runs.iter().map(|run| run.judge(name)));
-        let results: BTreeSet<_> = self.results().collect();
-        match of_runs {
-            State::Pass if results.len() > 1 => {
-                State::fail(format!("{name}: different seeds give {} different results", results.len()))
-            }
-            state => state,
+        if self.runs.is_empty() {
+            return vec![vec![Objection::not_run(Guard::Witness, "nothing was run")]];
         }
+        let mut parts: Vec<Vec<Objection>> = self.runs.iter().map(|run| run.objections(name)).collect();
+        let well = self.results().zip(&parts).filter(|(_, part)| part.is_empty());
+        let results: BTreeSet<_> = well.map(|(result, _)| result).collect();
+        let differ = || format!("{name}: different seeds give {} different results", results.len());
+        parts.push((results.len() > 1).then(|| Objection::fail(Guard::BitEqual, differ())).into_iter().collect());
+        parts
     }
 
     /// Which kernel wrote what, run by run.
@@ -106,8 +105,8 @@ impl Log for Report {
         self.kernels.iter().map(|entry| entry.subject.clone()).collect()
     }
 
-    fn judge(&self) -> State {
-        worst(self.kernels.iter().map(Entry::judge))
+    fn objections(&self) -> Objections {
+        Objections::of_parts(self.kernels.iter().flat_map(Entry::objections))
     }
 
     fn figures(&self) -> String {

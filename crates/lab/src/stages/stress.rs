@@ -15,11 +15,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use launch::Policy;
 use serde::{Deserialize, Serialize};
 
-use super::parity::worst;
 use super::{Log, Stage, counted};
 use crate::case::Case;
 use crate::figures::{Figure, Found, Seen, Subject};
-use crate::outcome::State;
+use crate::guard::{Guard, Objection, Objections};
 
 use launches::entry;
 pub(crate) use launches::{Schedule, schedules, shown};
@@ -74,41 +73,48 @@ impl Turn {
             Turn::Again => "called again on the same buffers",
         }
     }
+
+    /// Who objects to what a call did: in the first one, the check itself.
+    fn guard(self, check: Guard) -> Guard {
+        match self {
+            Turn::First => check,
+            Turn::Again => Guard::LaterCalls,
+        }
+    }
 }
 
 impl Shown {
-    fn judge(&self, name: &str) -> State {
+    fn objections(&self, name: &str) -> Vec<Objection> {
         let schedule = self.schedules.iter().find_map(|(policy, seeds)| Some((policy, seeds.first()?)));
-        let Some((policy, seed)) = schedule else { return State::not_run(format!("{name}: a result of no schedule")) };
+        let Some((policy, seed)) = schedule else {
+            return vec![Objection::not_run(Guard::Schedules, format!("{name}: a result of no schedule"))];
+        };
         let place = format!("{} with policy {policy}, seed {seed}", self.turn.describe());
-        if let Some(found) = self.findings.iter().find(|found| found.is_error()) {
-            return State::fail(format!("{name}: {place}: {found}"));
-        }
-        if let Some(missing) = self.seen.missing() {
-            return State::not_run(format!("{name}: {missing} {place}"));
-        }
-        if let Some(offence) = self.seen.offence() {
-            return State::fail(format!("{name}: {offence} {place}"));
-        }
-        if self.error.value() > 1.0 {
-            return State::fail(format!("{name}: the result is wrong {place}"));
-        }
-        State::Pass
+        let fail = |guard: Guard, why: String| Objection::fail(self.turn.guard(guard), format!("{name}: {why}"));
+        let found = self.findings.iter().find(|found| found.is_error());
+        let found = found.map(|found| fail(Guard::Findings, format!("{place}: {found}")));
+        let unseen = self.seen.missing();
+        let unseen = unseen.map(|what| Objection::not_run(Guard::Witness, format!("{name}: {what} {place}")));
+        let offences = self.seen.offences().into_iter().map(|(guard, what)| fail(guard, format!("{what} {place}")));
+        let wrong = self.error.value() > 1.0;
+        let wrong = wrong.then(|| fail(self.error.guard(), format!("the result is wrong {place}")));
+        found.into_iter().chain(unseen).chain(offences).chain(wrong).collect()
     }
 }
 
 impl Entry {
-    fn judge(&self) -> State {
+    /// Call by call, then whether those that went well left the same, and whether all were made.
+    fn objections(&self) -> Vec<Vec<Objection>> {
         let name = &self.subject.kernel;
-        let of_calls = worst(self.shown.iter().map(|shown| shown.judge(name)));
-        match of_calls {
-            State::Pass if self.results().len() > 1 => {
-                let count = self.results().len();
-                State::fail(format!("{name}: calls under different schedules leave {count} different results"))
-            }
-            State::Pass => self.missing().map_or(State::Pass, |what| State::not_run(format!("{name}: {what}"))),
-            state => state,
-        }
+        let mut parts: Vec<Vec<Objection>> = self.shown.iter().map(|shown| shown.objections(name)).collect();
+        let well = self.shown.iter().zip(&parts).filter(|(_, part)| part.is_empty());
+        let results: BTreeSet<_> = well.map(|(shown, _)| shown.seen.results()).collect();
+        let differ = || format!("{name}: calls under different schedules leave {} different results", results.len());
+        let differ = (results.len() > 1).then(|| Objection::fail(Guard::BitEqual, differ()));
+        let missing = self.missing().map(|what| Objection::not_run(Guard::Schedules, format!("{name}: {what}")));
+        parts.push(differ.into_iter().collect());
+        parts.push(missing.into_iter().collect());
+        parts
     }
 
     /// Every result to the bit.
@@ -140,7 +146,7 @@ impl Entry {
     }
 
     fn is_clean(&self) -> bool {
-        self.judge() == State::Pass
+        self.objections().iter().all(Vec::is_empty)
     }
 }
 
@@ -159,12 +165,11 @@ impl Report {
     }
 
     /// Whether every module had its faults injected.
-    fn coverage(&self) -> State {
+    fn coverage(&self) -> Vec<Objection> {
         let mutated = |entry: &&Entry| self.mutations.iter().any(|one| one.module == entry.subject.module);
-        match self.kernels.iter().find(|entry| !mutated(entry)) {
-            Some(entry) => State::not_run(format!("{}: no fault was injected", entry.subject.kernel)),
-            None => State::Pass,
-        }
+        let without = self.kernels.iter().find(|entry| !mutated(entry));
+        let why = without.map(|entry| format!("{}: no fault was injected", entry.subject.kernel));
+        why.map(|why| Objection::not_run(Guard::Mutation, why)).into_iter().collect()
     }
 }
 
@@ -175,9 +180,10 @@ impl Log for Report {
         self.kernels.iter().map(|entry| entry.subject.clone()).collect()
     }
 
-    fn judge(&self) -> State {
-        let launches = self.kernels.iter().map(Entry::judge);
-        worst(launches.chain(self.mutations.iter().map(Mutation::judge)).chain([self.coverage()]))
+    fn objections(&self) -> Objections {
+        let launches = self.kernels.iter().flat_map(Entry::objections);
+        let faults = self.mutations.iter().map(|one| one.objection().into_iter().collect());
+        Objections::of_parts(launches.chain(faults).chain([self.coverage()]))
     }
 
     fn figures(&self) -> String {

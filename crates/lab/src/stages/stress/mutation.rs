@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Settings;
 use crate::case::Case;
-use crate::outcome::State;
+use crate::guard::{Guard, Objection};
 
 /// Of the mutants that make a difference, the share that must be caught.
 const LEAST_SCORE: f64 = 0.99;
@@ -119,20 +119,19 @@ impl Mutation {
     }
 
     /// Nothing may go unnoticed; a kernel that nothing synchronises has nothing to notice.
-    pub(super) fn judge(&self) -> State {
+    pub(super) fn objection(&self) -> Option<Objection> {
         let (caught, missed) = (self.count(Verdict::Caught), self.count(Verdict::Missed));
         if self.mutants > 0 && self.count(Verdict::NotExecuted) == self.tried.len() {
-            return State::not_run(format!("{}: no injected fault was executed", self.name()));
+            let why = format!("{}: no injected fault was executed", self.name());
+            return Some(Objection::not_run(Guard::Mutation, why));
         }
-        if missed > 0 && (caught as f64) < LEAST_SCORE * (caught + missed) as f64 {
-            let missed: Vec<String> = self.missed().map(Mutated::to_string).collect();
-            let (name, of) = (self.name(), caught + missed.len());
-            return State::fail(format!(
-                "{name}: {caught} of {of} injected faults caught; missed: {}",
-                missed.join("; ")
-            ));
+        if missed == 0 || (caught as f64) >= LEAST_SCORE * (caught + missed) as f64 {
+            return None;
         }
-        State::Pass
+        let missed: Vec<String> = self.missed().map(Mutated::to_string).collect();
+        let (name, of, missed) = (self.name(), caught + missed.len(), missed.join("; "));
+        let why = format!("{name}: {caught} of {of} injected faults caught; missed: {missed}");
+        Some(Objection::fail(Guard::Mutation, why))
     }
 }
 
