@@ -14,7 +14,7 @@ use lab::gpu::{Contract, WARM_UP, Workers};
 use lab::measure::{Limits, Verdict};
 use lab::{Case, State};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Times kernels against FlashAttention-2, cuDNN and FlashAttention-4 on a GPU: paired rounds, intervals, a verdict
@@ -89,15 +89,14 @@ pub struct Arguments {
     format: Format,
 }
 
-fn grid(name: &str) -> Result<Grid, String> {
+pub fn grid(name: &str) -> Result<Grid, String> {
     Grid::by_name(name).ok_or_else(|| format!("expected one of {}", Grid::ALL.map(Grid::name).join(", ")))
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let cuda = Cuda::open(0)?;
     let cases = cases(arguments, &cuda)?;
-    let scripts = Scripts::unpack()?;
-    let workers = Workers { python: arguments.python.clone(), script: scripts.worker() };
+    let workers = Workers::unpack(&arguments.python).context("the scripts of the peers need a temporary folder")?;
     let mut bencher = Bencher::new(cuda, &workers, &arguments.peers);
     let limits = Limits { most: arguments.rounds, least: Limits::default().least.min(arguments.rounds) };
     let warm_up = Duration::from_millis(arguments.warm_up);
@@ -175,37 +174,6 @@ fn cases(arguments: &Arguments, cuda: &Cuda) -> anyhow::Result<Vec<Case>> {
         Ok(Case::new(kernel.kernel()?)?)
     };
     problems.into_iter().map(one).collect()
-}
-
-/// The workers' scripts, which this program carries, in a folder of their own.
-struct Scripts(tempfile::TempDir);
-
-const SCRIPTS: [(&str, &str); 11] = [
-    ("worker.py", include_str!("../../peers/worker.py")),
-    ("stamp.ptx", include_str!("../../peers/stamp.ptx")),
-    ("measure.py", include_str!("../../peers/measure.py")),
-    ("parity.py", include_str!("../../peers/parity.py")),
-    ("others.py", include_str!("../../peers/others.py")),
-    ("problems.py", include_str!("../../peers/problems.py")),
-    ("driver.py", include_str!("../../peers/driver.py")),
-    ("recipe.py", include_str!("../../peers/recipe.py")),
-    ("arguments.py", include_str!("../../peers/arguments.py")),
-    ("expression.py", include_str!("../../peers/expression.py")),
-    ("tensor_map.py", include_str!("../../peers/tensor_map.py")),
-];
-
-impl Scripts {
-    fn unpack() -> anyhow::Result<Scripts> {
-        let folder = tempfile::tempdir().context("the scripts of the peers need a temporary folder")?;
-        for (name, text) in SCRIPTS {
-            std::fs::write(folder.path().join(name), text).with_context(|| format!("{name} of the peers"))?;
-        }
-        Ok(Scripts(folder))
-    }
-
-    fn worker(&self) -> PathBuf {
-        Path::new(self.0.path()).join("worker.py")
-    }
 }
 
 fn progress(points: usize) -> ProgressBar {

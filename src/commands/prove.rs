@@ -1,14 +1,19 @@
 //! `prove`: from a kernel to a pack of evidence.
 
 use super::Exit;
+use super::bench::grid;
 use super::gate::{Judged, JudgedBy};
 use super::github::Job;
 use super::input::{BuiltIn, math, quoted, splits};
 use super::output::{PackFormat, findings_json, print_findings, print_json};
+use anyhow::Context;
 use attention::Problem;
 use attention::configs::{BASELINE, Math};
+use attention::planner::Gpu;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::{Case, Cost, Outcome, Pack, Progress, Rate, Request, Stage, StageCost, VerifyOptions};
+use lab::bench::Grid;
+use lab::gpu::Workers;
+use lab::{Case, Cost, Hardware, Outcome, Pack, Progress, Rate, Request, Stage, StageCost, VerifyOptions};
 use launch::Finding;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -47,6 +52,23 @@ pub struct Arguments {
     #[arg(long, default_value = "evidence")]
     out: PathBuf,
 
+    /// Where there is a GPU: also measure the planner's kernels for these lists of problems, `small`, `main`, `decode`, with
+    /// commas between; for kernels that are named, those themselves
+    #[arg(long, value_delimiter = ',', value_parser = grid, default_value = "small,main")]
+    grid: Vec<Grid>,
+
+    /// Who is measured beside them: fa2 and cudnn (through torch), fa4 (FlashAttention-4)
+    #[arg(long, value_delimiter = ',', default_value = "fa2,cudnn,fa4")]
+    peers: Vec<String>,
+
+    /// The Python that has torch
+    #[arg(long, default_value = "python3")]
+    python: PathBuf,
+
+    /// Leave the GPU alone, if there is one
+    #[arg(long)]
+    no_gpu: bool,
+
     /// Run every stage again. Unless given, a stage that passed in the pack that is there, on the same kernels, recipes and
     /// settings, with the same tools and by the same program, is kept
     #[arg(long)]
@@ -67,7 +89,8 @@ pub struct Arguments {
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let gates = arguments.judged_by.gates()?;
     let Arguments { fresh, ref rate, .. } = *arguments;
-    let request = Request { fresh, rate: rate.clone(), ..request(arguments)? };
+    let hardware = hardware(arguments)?;
+    let request = Request { fresh, rate: rate.clone(), ..request(arguments, hardware)? };
     let watch = Watch::new()?;
     let pack = lab::prove(&request, &watch)?;
     let options = VerifyOptions { progress: &watch, ..VerifyOptions::default() };
@@ -133,8 +156,35 @@ pub fn stages_json(outcomes: &[Outcome]) -> Value {
 /// The word for the built-in kernels: all of them are of one family.
 const FAMILY: &str = "ampere";
 
-fn request(arguments: &Arguments) -> anyhow::Result<Request> {
+/// The GPU of this machine, or why it is not used.
+fn hardware(arguments: &Arguments) -> anyhow::Result<Result<Hardware, String>> {
+    if arguments.no_gpu {
+        return Ok(Err("`--no-gpu` was given".into()));
+    }
+    let workers = Workers::unpack(&arguments.python).context("the scripts of the peers need a temporary folder")?;
+    Ok(Hardware::find(workers, arguments.peers.clone()))
+}
+
+/// What the planner chooses on this GPU for the lists of problems; a config that is named, for all that it can compute.
+fn measured(arguments: &Arguments, hardware: &Hardware) -> anyhow::Result<Vec<Case>> {
+    let Arguments { config, math, splits, .. } = *arguments;
+    let device = hardware.cuda.device();
+    let arch =
+        Gpu { capability: device.capability, processors: device.processors, shared_bytes: device.max_shared_bytes };
+    let mut cases = vec![];
+    for problem in arguments.grid.iter().map(|grid| grid.problems()).collect::<Result<Vec<_>, _>>()?.concat() {
+        let built_in = BuiltIn { problem: Some(problem), config, math, debug: false, splits, arch: Some(arch) };
+        cases.push(Case::new(built_in.kernel()?)?);
+    }
+    Ok(cases)
+}
+
+fn request(arguments: &Arguments, hardware: Result<Hardware, String>) -> anyhow::Result<Request> {
     let Arguments { kernels, problems, config, math, out, .. } = arguments;
+    let of_ours = |request: Request, hardware: Result<Hardware, String>| -> anyhow::Result<Request> {
+        let measured = hardware.as_ref().map_or(Ok(vec![]), |hardware| measured(arguments, hardware))?;
+        Ok(Request { measured, hardware, ..request })
+    };
     let family = kernels.iter().any(|kernel| kernel.as_os_str() == FAMILY);
     if family || !problems.is_empty() {
         let help = "prove those of one kind first, then the others into another folder";
@@ -142,18 +192,20 @@ fn request(arguments: &Arguments) -> anyhow::Result<Request> {
             kernels.is_empty() || (family && kernels.len() == 1),
             "`--kernel FILE` cannot be used with kernels of ours: {help}"
         );
-        return built_in(arguments, family);
+        let request = built_in(arguments, family)?;
+        // Problems that were named are measured themselves.
+        return if problems.is_empty() { of_ours(request, hardware) } else { Ok(Request { hardware, ..request }) };
     }
     for (flag, given) in [("config", config.is_some()), ("math", math.is_some())] {
         let help = format!("give a `--problem`, or `--kernel {FAMILY}` alone");
         anyhow::ensure!(!given, "`--{flag}` asks for a kernel of ours: {help}");
     }
     if kernels.is_empty() {
-        return Ok(Request::standard(out)?);
+        return of_ours(Request::standard(out)?, hardware);
     }
     let cases = kernels.iter().map(|path| Case::open(path)).collect::<Result<_, _>>()?;
     let flags: String = kernels.iter().map(|path| format!(" --kernel {}", path.display())).collect();
-    Ok(Request { command: format!("veriflash prove{flags}"), ..Request::new(cases, out) })
+    Ok(Request { command: format!("veriflash prove{flags}"), hardware, ..Request::new(cases, out) })
 }
 
 fn built_in(arguments: &Arguments, family: bool) -> anyhow::Result<Request> {

@@ -36,7 +36,11 @@ pub struct Rate(String);
 impl Cost {
     pub fn add(&mut self, stage: Stage, time: Duration) {
         let milliseconds = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        self.stages.push(StageCost { stage, milliseconds, kept: false });
+        match self.stages.last_mut().filter(|last| last.stage == stage) {
+            // The half of a stage that a GPU ran.
+            Some(last) => last.milliseconds = last.milliseconds.saturating_add(milliseconds),
+            None => self.stages.push(StageCost { stage, milliseconds, kept: false }),
+        }
     }
 
     /// Takes over what a stage cost when it was run.

@@ -47,6 +47,8 @@ guards! {
     ErrorRule     "error-rule"         "results equal float64 attention within the rule";
     Controls      "negative-controls"  "the rule refuses results that are wrong on purpose, in the same run";
     Findings      "findings"           "the emulator finds no race, missing wait or stray access";
+    ComputeSanitizer "compute-sanitizer" "NVIDIA's four tools report nothing on a GPU";
+    PlantedFault  "planted-fault"      "each of these tools reports a fault that was planted for it";
     BitEqual      "bit-equal"          "calls under all seeds, policies and poisons leave the same bits";
     LaterCalls    "later-calls"        "calls on what earlier calls left behind end as the first one did";
     Schedules     "schedules"          "every policy is run with every seed, in both turns";
@@ -62,6 +64,8 @@ guards! {
     PeerResults   "peer-results"       "what peers left when they were timed is right";
     SameItself    "same-against-itself" "the candidate, timed twice, does not differ from itself";
     Cycles        "cycles"             "the verdict holds in time and in cycles";
+    TensorPipe    "tensor-pipe"        "the profiler counts work of the tensor cores";
+    Busy          "busy"               "a kernel with enough work keeps the GPU busy";
     Decided       "decided"            "the interval lies on one side of the margin";
 }
 
@@ -107,6 +111,17 @@ impl Objections {
     /// A log without parts shows nothing.
     pub fn of_parts(parts: impl IntoIterator<Item = Vec<Objection>>) -> Objections {
         Objections(parts.into_iter().collect())
+    }
+
+    /// With those of other parts.
+    pub(crate) fn and(mut self, parts: Vec<Vec<Objection>>) -> Objections {
+        self.0.extend(parts);
+        self
+    }
+
+    /// All of them as one part of something larger.
+    pub(crate) fn flattened(self) -> Vec<Objection> {
+        self.0.into_iter().flatten().collect()
     }
 
     /// The verdict.

@@ -1,4 +1,4 @@
-//! Runs a case on the emulator, with its outputs poisoned and its inputs watched.
+//! Runs a case, with its outputs poisoned and its inputs watched.
 
 use emulator::Emulator;
 use launch::backend::{Backend, Options};
@@ -46,17 +46,29 @@ pub fn poison_outputs(case: &Case, memory: &mut Memory, poison: Poison) {
     }
 }
 
-/// Runs `kernel`, which is the case's own or one that was changed on purpose.
+/// Runs `kernel`, which is the case's own or one that was changed on purpose, on the emulator.
 pub fn execute(case: &Case, kernel: &Kernel, before: &Memory, options: &Options) -> Result<Execution, emulator::Error> {
     let mut loaded = Emulator.load(kernel)?;
+    let launches = kernel.recipe.launches.len();
+    run_loaded(&Emulator, case, (&mut loaded, launches), before, options)
+}
+
+/// Runs what a backend has loaded, which has so many launches.
+pub fn run_loaded<B: Backend>(
+    backend: &B,
+    case: &Case,
+    (loaded, launches): (&mut B::Loaded, usize),
+    before: &Memory,
+    options: &Options,
+) -> Result<Execution, B::Error> {
     let mut memory = before.clone();
-    let run = Emulator.run(&mut loaded, &mut memory, options)?;
+    let run = backend.run(loaded, &mut memory, options)?;
     let hashes = |name: &str| {
         let of = |memory: &Memory| memory.buffer(name).map(|buffer| hash::of(&buffer.contents)).unwrap_or_default();
         Hashes { buffer: name.into(), before: of(before), after: of(&memory) }
     };
     let inputs = case.inputs().into_iter().map(hashes).collect();
     let outputs = case.outputs().into_iter().map(hashes).collect();
-    let seen = Seen::new(loaded.resolved().launches.len(), &run, inputs, outputs);
+    let seen = Seen::new(launches, &run, inputs, outputs);
     Ok(Execution { seen, findings: run.findings, memory })
 }

@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::cost::Cost;
 use crate::machine;
 use crate::outcome::State;
-use crate::pack::{Files, kernel_path};
+use crate::pack::{code_path, squeezed};
 use crate::stages::code::Disassembly;
 use crate::stages::{Evidence, Log, Record, Stage, assemble};
 use crate::verify::{self, Opened};
@@ -54,10 +54,10 @@ impl Kept {
     pub fn machine_code(&self, log: &assemble::Report) -> (Assembly, Disassembly) {
         let (mut assembly, mut disassembly) = (Assembly::new(), Disassembly::new());
         for (entry, one) in log.kernels.iter().flat_map(|entry| entry.assembled.iter().map(move |one| (entry, one))) {
-            let path = |kind: &str| kernel_path(&entry.subject.kernel, &format!("kernel.{}.{kind}", one.target));
-            let files: &Files = &self.pack.files;
-            let cubin = files.get(&path("cubin")).cloned();
-            let sass = files.get(&path("sass")).and_then(|bytes| String::from_utf8(bytes.clone()).ok());
+            let path = |kind: &str| code_path(&entry.subject.kernel, &one.target, kind);
+            let file = |kind: &str| self.pack.files.get(&path(kind)).and_then(|bytes| squeezed::unsqueeze(bytes));
+            let cubin = file("cubin");
+            let sass = file("sass").and_then(|bytes| String::from_utf8(bytes).ok());
             disassembly.extend(cubin.as_ref().map(|cubin| hash::hex(cubin)).zip(sass));
             let key = (entry.subject.module.clone(), one.target.clone());
             assembly.insert(key, Assembled { said: one.said.clone(), cubin });

@@ -26,12 +26,14 @@ mod figures;
 mod gate;
 pub mod gpu;
 mod guard;
+mod hardware;
 mod harness;
 mod inspect;
 mod kept;
 mod machine;
 pub mod measure;
 mod occupancy;
+mod on_gpu;
 mod outcome;
 mod pack;
 mod progress;
@@ -51,6 +53,7 @@ pub use error::Error;
 pub use figures::{Figure, Subject};
 pub use gate::{Gate, GateResult, Made, SETTINGS, SecondRun, Unmet, gates_of};
 pub use guard::{Guard, Objection, Objections};
+pub use hardware::Hardware;
 pub use inspect::{BlockShape, Build, Code, Inspection, Taken, inspect};
 pub use occupancy::Occupancy;
 pub use outcome::{Outcome, State, Tally};
@@ -64,4 +67,4 @@ pub use tools::{Tool, Toolbox};
 pub use verify::{Check, CheckResult, Verification, VerifyOptions, verify};
 
 /// The version of the files in a pack.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;

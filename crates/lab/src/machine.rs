@@ -8,7 +8,9 @@ use launch::hash;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Toolbox;
+use cuda::{Device, Monitor};
+
+use crate::{Hardware, Tool, Toolbox};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,12 +21,49 @@ pub struct Machine {
     pub threads: usize,
     pub ptxas: Option<String>,
     pub nvdisasm: Option<String>,
+    /// Nothing where none was used.
+    pub gpu: Option<Gpu>,
     /// SHA-256 of the program that made the pack, where it can be read: a version says less.
     pub program: Option<String>,
 }
 
+/// A GPU as a pack names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gpu {
+    pub name: String,
+    pub uuid: String,
+    /// The newest CUDA that its driver supports.
+    pub cuda: String,
+    pub compute_capability: String,
+    pub most_megahertz: u32,
+    /// In watts, where it says so.
+    pub power_limit: Option<u32>,
+    pub compute_sanitizer: Option<String>,
+    pub ncu: Option<String>,
+}
+
+impl Gpu {
+    fn of(hardware: &Hardware) -> Gpu {
+        let Device { name, uuid, capability, cuda_version, kilohertz, .. } = hardware.cuda.device().clone();
+        let dotted = |(major, minor): (u32, u32)| format!("{major}.{minor}");
+        let version = |tool: &Option<Tool>| tool.as_ref().map(|tool| tool.version.clone());
+        let limit = Monitor::open(&uuid).and_then(|monitor| monitor.power_limit());
+        Gpu {
+            name,
+            cuda: dotted(cuda_version),
+            compute_capability: dotted(capability),
+            most_megahertz: kilohertz / 1_000,
+            power_limit: limit.map(|watts| watts.round() as u32),
+            compute_sanitizer: version(&hardware.compute_sanitizer),
+            ncu: version(&hardware.ncu),
+            uuid,
+        }
+    }
+}
+
 impl Machine {
-    pub fn here(tools: &Toolbox) -> Machine {
+    pub fn here(tools: &Toolbox, hardware: Option<&Hardware>) -> Machine {
         Machine {
             system: env::consts::OS.into(),
             architecture: env::consts::ARCH.into(),
@@ -32,15 +71,16 @@ impl Machine {
             threads: thread::available_parallelism().map_or(1, |count| count.get()),
             ptxas: tools.ptxas.as_ref().map(|tool| tool.version.clone()),
             nvdisasm: tools.nvdisasm.as_ref().map(|tool| tool.version.clone()),
+            gpu: hardware.map(Gpu::of),
             program: program(),
         }
     }
 
-    /// The same machine, as far as is known: a pack does not name its GPU.
+    /// The same machine, as far as is known.
     pub fn is(&self, other: &Machine) -> bool {
         let known = |machine: &Machine| {
-            let Machine { system, architecture, processor, .. } = machine.clone();
-            (system, architecture, processor)
+            let Machine { system, architecture, processor, gpu, .. } = machine.clone();
+            (system, architecture, processor, gpu.map(|gpu| gpu.uuid))
         };
         known(self) == known(other)
     }

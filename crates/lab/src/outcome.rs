@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::figures::Subject;
 use crate::guard::{Guard, Objection, Objections};
+use crate::stages::half::{GpuLog, Half};
 use crate::stages::{Log, Record, Stage};
 
 /// Exactly one of these.
@@ -80,6 +81,29 @@ impl Outcome {
                 Outcome { stage: L::STAGE, state: objections(log, subjects).judge(), figures: log.figures() }
             }
         }
+    }
+
+    /// The same of a stage that has a half of its own on a GPU.
+    pub(crate) fn of_both<L: Log, G: GpuLog>(
+        record: &Record<L>,
+        subjects: &[Subject],
+        gpu: &Half<G>,
+        on_gpu: &[Subject],
+    ) -> Outcome {
+        match record {
+            Record::NotRun { .. } => Outcome::of(record, subjects),
+            Record::Ran(log) => {
+                let objections = objections(log, subjects).and(gpu.objections(on_gpu));
+                let figures = format!("{}{}", log.figures(), gpu.figures());
+                Outcome { stage: L::STAGE, state: objections.judge(), figures }
+            }
+        }
+    }
+
+    /// What a GPU alone shows.
+    pub(crate) fn of_half<G: GpuLog>(gpu: &Half<G>, subjects: &[Subject]) -> Outcome {
+        let state = Objections::of_parts(gpu.objections(subjects)).judge();
+        Outcome { stage: G::STAGE, state, figures: gpu.figures() }
     }
 
     /// A back door for tests of what judges outcomes.

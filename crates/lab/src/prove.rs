@@ -14,23 +14,24 @@ use crate::kept::Kept;
 use crate::machine::{self, Machine};
 use crate::outcome::Outcome;
 use crate::pack::manifest::{Claim, Manifest};
-use crate::pack::{Files, MANIFEST, Pack, REPORT, SUMS, kernel_path, recipe_text, sums, write};
+use crate::pack::{
+    Files, MANIFEST, Pack, REPORT, SAMPLES, SUMS, code_path, kernel_path, recipe_text, squeezed, sums, write,
+};
 use crate::report::{self, Facts};
 use crate::stages::code::Disassembly;
-use crate::stages::{
-    Evidence, Log, Record, Stage, assemble, bench, code, parity, profile, resources, sanitize, stress,
-};
-use crate::{Error, Progress, Request, Settings, Tool, Toolbox};
+use crate::stages::half::{GpuLog, Half};
+use crate::stages::{Evidence, Log, Record, Stage, Subjects, assemble, code, parity, resources, sanitize, stress};
+use crate::{Error, Hardware, Progress, Request, Settings, Tool, Toolbox};
 
 /// Runs every stage on every kernel and writes a pack.
 ///
 /// A kernel that is wrong gives a pack with a failed stage; an error means that there is no pack.
 pub fn prove(request: &Request, progress: &dyn Progress) -> Result<Pack, Error> {
     write::check_target(&request.folder)?;
-    let bench = Bench { cases: &request.cases, settings: &request.settings, progress };
+    let bench = Bench::of(request, progress);
     let mut gathered = bench.gather(&request.tools, Kept::open(request).as_ref())?;
     gathered.cost.rate = request.rate.clone();
-    let kernels = gathered.kernel_files(&request.cases);
+    let kernels = gathered.kernel_files(request);
     let (files, outcomes) = files(request, &gathered.evidence, kernels, &gathered.cost);
     if progress.interrupted() {
         return Err(Error::Interrupted);
@@ -42,18 +43,25 @@ pub fn prove(request: &Request, progress: &dyn Progress) -> Result<Pack, Error> 
 /// Everything in the pack: logs, what follows from them, and the files under `kernels/`.
 pub(crate) fn files(request: &Request, evidence: &Evidence, kernels: Files, cost: &Cost) -> (Files, Vec<Outcome>) {
     let Request { cases, settings, command, tools, .. } = request;
-    let subjects: Vec<Subject> = cases.iter().map(Case::subject).collect();
-    let outcomes = evidence.outcomes(&subjects);
+    let measured = request.measured();
+    let outcomes = evidence.outcomes(&Subjects::of(cases, measured));
     let mut files = kernels;
     files.extend(evidence.files().into_iter().map(|(path, text)| (path, text.into_bytes())));
+    files.extend(samples(evidence).map(|samples| (SAMPLES.into(), samples)));
     let version = env!("CARGO_PKG_VERSION");
     let facts = Facts { version, command, cases, evidence, outcomes: &outcomes, cost };
     files.insert(REPORT.into(), report::markdown(&facts).into_bytes());
-    let machine = Machine::here(tools);
-    let claim = Claim { command, settings, cases, outcomes: &outcomes, machine, cost, time: machine::now() };
+    let machine = Machine::here(tools, request.hardware.as_ref().ok());
+    let claim = Claim { command, settings, cases, measured, outcomes: &outcomes, machine, cost, time: machine::now() };
     files.insert(MANIFEST.into(), Manifest::new(claim, &files).text().into_bytes());
     files.insert(SUMS.into(), sums::render(&files).into_bytes());
     (files, outcomes)
+}
+
+/// Every raw sample of the stage `bench`.
+pub(crate) fn samples(evidence: &Evidence) -> Option<Vec<u8>> {
+    let Record::Ran(log) = &evidence.bench else { return None };
+    Some(squeezed::squeeze(crate::bench::csv(&log.points).as_bytes()))
 }
 
 /// What stages left: their logs, and what they made on the way.
@@ -73,13 +81,18 @@ pub(crate) struct MachineCode {
 
 impl Gathered {
     /// Everything under `kernels/`.
-    pub fn kernel_files(&self, cases: &[Case]) -> Files {
+    pub fn kernel_files(&self, request: &Request) -> Files {
         let mut files = Files::new();
-        for case in cases {
+        for case in &request.cases {
             let text = case.kernel.parsed.source.text.clone();
             files.insert(kernel_path(&case.name, "kernel.ptx"), text.into_bytes());
             files.insert(kernel_path(&case.name, "kernel.toml"), recipe_text(case).into_bytes());
             files.extend(self.machine_code.files(case));
+        }
+        for case in request.measured_only() {
+            let text = squeezed::squeeze(case.kernel.parsed.source.text.as_bytes());
+            files.insert(kernel_path(&case.name, "kernel.ptx.gz"), text);
+            files.insert(kernel_path(&case.name, "kernel.toml"), recipe_text(case).into_bytes());
         }
         files
     }
@@ -91,10 +104,10 @@ impl MachineCode {
         let mut files = Files::new();
         for ((_, target), made) in self.assembly.iter().filter(|((of, _), _)| *of == module) {
             let Some(cubin) = &made.cubin else { continue };
-            let path = |kind: &str| kernel_path(&case.name, &format!("kernel.{target}.{kind}"));
-            files.insert(path("cubin"), cubin.clone());
+            files.insert(code_path(&case.name, target, "cubin"), squeezed::squeeze(cubin));
             let sass = self.disassembly.get(&hash::hex(cubin));
-            files.extend(sass.map(|text| (path("sass"), text.clone().into_bytes())));
+            let path = code_path(&case.name, target, "sass");
+            files.extend(sass.map(|text| (path, squeezed::squeeze(text.as_bytes()))));
         }
         files
     }
@@ -103,6 +116,8 @@ impl MachineCode {
 /// The place where stages run.
 pub(crate) struct Bench<'a> {
     pub cases: &'a [Case],
+    pub measured: &'a [Case],
+    pub hardware: Result<&'a Hardware, &'a str>,
     pub settings: &'a Settings,
     pub progress: &'a dyn Progress,
 }
@@ -122,12 +137,22 @@ impl Ledger<'_> {
     ) -> Result<Record<L>, Error> {
         if let Some((kept, record)) = self.kept.and_then(|kept| Some((kept, kept.record(of)?))) {
             self.cost.keep(L::STAGE, kept.cost());
-            return self.bench.watch(0, || Ok(record.clone()));
+            return self.bench.watch_all(0, || Ok(record.clone()));
         }
         let start = Instant::now();
         let record = run()?;
         self.cost.add(L::STAGE, start.elapsed());
         Ok(record)
+    }
+
+    /// What a GPU shows is never kept.
+    fn half<L: GpuLog>(&mut self, run: impl FnOnce() -> Result<Half<L>, Error>) -> Result<Half<L>, Error> {
+        let start = Instant::now();
+        let half = run()?;
+        if half != Half::NoGpu {
+            self.cost.add(L::STAGE, start.elapsed());
+        }
+        Ok(half)
     }
 }
 
@@ -135,6 +160,19 @@ impl Ledger<'_> {
 enum Stop {
     Interrupted,
     Died(String),
+}
+
+impl<'a> Bench<'a> {
+    fn of(request: &'a Request, progress: &'a dyn Progress) -> Bench<'a> {
+        let hardware = request.hardware.as_ref().map_err(String::as_str);
+        let Request { cases, settings, .. } = request;
+        Bench { cases, measured: request.measured(), hardware, settings, progress }
+    }
+
+    /// Without a GPU.
+    pub fn emulated(cases: &'a [Case], settings: &'a Settings, progress: &'a dyn Progress) -> Bench<'a> {
+        Bench { cases, measured: &[], hardware: Err("no GPU was asked for"), settings, progress }
+    }
 }
 
 impl Bench<'_> {
@@ -155,6 +193,7 @@ impl Bench<'_> {
             machine_code = MachineCode { assembly, disassembly };
         }
         let parity = ledger.stage(|evidence| &evidence.parity, || self.parity())?;
+        let parity_gpu = ledger.half(|| self.parity_gpu(&parity))?;
         let sanitize = ledger.stage(
             |evidence| &evidence.sanitize,
             || {
@@ -163,36 +202,64 @@ impl Bench<'_> {
                 Ok(record)
             },
         )?;
+        let sanitize_gpu = ledger.half(|| self.sanitize_gpu())?;
         let stress = ledger.stage(|evidence| &evidence.stress, || self.stress())?;
+        let stress_gpu = ledger.half(|| self.stress_gpu())?;
         let resources =
-            ledger.stage(|evidence| &evidence.resources, || self.watch(0, || Ok(self.resources(&assemble))))?;
+            ledger.stage(|evidence| &evidence.resources, || self.watch_all(0, || Ok(self.resources(&assemble))))?;
         let code = ledger.stage(
             |evidence| &evidence.code,
             || {
                 let made = tools.nvdisasm.as_ref().map(|nvdisasm| disassemble(&machine_code.assembly, nvdisasm));
                 machine_code.disassembly = made.unwrap_or_default();
-                self.watch(0, || Ok(self.code(&assemble, tools, &machine_code)))
+                self.watch_all(0, || Ok(self.code(&assemble, tools, &machine_code)))
             },
         )?;
-        let bench = ledger.stage(|evidence| &evidence.bench, || self.watch(0, || Ok(bench::run())))?;
-        let profile = ledger.stage(|evidence| &evidence.profile, || self.watch(0, || Ok(profile::run())))?;
-        let evidence = Evidence { assemble, parity, sanitize, stress, resources, code, bench, profile };
+        let bench = ledger.stage(|evidence| &evidence.bench, || self.bench())?;
+        let profile = ledger.stage(|evidence| &evidence.profile, || self.profile())?;
+        let evidence = Evidence {
+            assemble,
+            parity,
+            parity_gpu,
+            sanitize,
+            sanitize_gpu,
+            stress,
+            stress_gpu,
+            resources,
+            code,
+            bench,
+            profile,
+        };
         Ok(Gathered { evidence, cost: ledger.cost, findings, machine_code })
     }
 
+    /// Tells progress how a stage of all cases that are emulated begins and ends.
+    fn watch_all<L: Log>(
+        &self,
+        steps: usize,
+        run: impl FnOnce() -> Result<Record<L>, Error>,
+    ) -> Result<Record<L>, Error> {
+        let subjects: Vec<Subject> = self.cases.iter().map(Case::subject).collect();
+        self.watch(&subjects, steps, run)
+    }
+
     /// Tells progress how a stage begins and ends.
-    fn watch<L: Log>(&self, steps: usize, run: impl FnOnce() -> Result<Record<L>, Error>) -> Result<Record<L>, Error> {
+    pub(crate) fn watch<L: Log>(
+        &self,
+        subjects: &[Subject],
+        steps: usize,
+        run: impl FnOnce() -> Result<Record<L>, Error>,
+    ) -> Result<Record<L>, Error> {
         self.progress.begin(L::STAGE, steps);
         let record = run()?;
-        let subjects: Vec<Subject> = self.cases.iter().map(Case::subject).collect();
-        self.progress.end(&Outcome::of(&record, &subjects));
+        self.progress.end(&Outcome::of(&record, subjects));
         if self.progress.interrupted() { Err(Error::Interrupted) } else { Ok(record) }
     }
 
     pub fn assemble(&self, tools: &Toolbox) -> Result<(Record<assemble::Report>, MachineCode), Error> {
         let mut machine_code = MachineCode::default();
         let targets = self.settings.targets();
-        let record = self.watch(0, || {
+        let record = self.watch_all(0, || {
             let Some(ptxas) = &tools.ptxas else {
                 return Ok(Record::Ran(assemble::run(self.cases, &targets, None)));
             };
@@ -206,7 +273,7 @@ impl Bench<'_> {
     }
 
     pub fn parity(&self) -> Result<Record<parity::Report>, Error> {
-        self.watch(parity::steps(self.cases), || {
+        self.watch_all(parity::steps(self.cases), || {
             let Settings { data_seed, instruction_budget, .. } = *self.settings;
             let one = |case: &Case| parity::run(case, data_seed, instruction_budget, &|| self.progress.step());
             let kernels = self.cases.par_iter().map(|case| self.unless_interrupted(|| one(case))).collect();
@@ -219,7 +286,7 @@ impl Bench<'_> {
         let mut findings = Vec::new();
         let jobs: Vec<(&Case, u64)> =
             self.cases.iter().flat_map(|case| seeds.iter().map(move |seed| (case, *seed))).collect();
-        let record = self.watch(jobs.len(), || {
+        let record = self.watch_all(jobs.len(), || {
             let one = |&(case, seed): &(&Case, u64)| {
                 let run = sanitize::run(case, data_seed, seed, instruction_budget);
                 self.progress.step();
@@ -241,7 +308,7 @@ impl Bench<'_> {
         let jobs: Vec<(&Case, stress::Schedule)> =
             self.cases.iter().flat_map(|case| schedules.iter().map(move |schedule| (case, *schedule))).collect();
         let modules = stress::by_module(self.cases);
-        self.watch(jobs.len() + modules.len(), || record(self.stressed(&jobs, modules)))
+        self.watch_all(jobs.len() + modules.len(), || record(self.stressed(&jobs, modules)))
     }
 
     /// Launches of every case, and then injected faults where these went well: only there does a mutant tell anything.

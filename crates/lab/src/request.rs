@@ -10,12 +10,17 @@ use launch::backend::Options;
 use ptx::Target;
 use serde::{Deserialize, Serialize};
 
-use crate::{Case, Error, Rate, Toolbox};
+use crate::{Case, Error, Hardware, Rate, Toolbox};
 
 /// Everything that [`prove`](crate::prove) needs.
 #[derive(Clone, Debug)]
 pub struct Request {
+    /// What the emulator runs: small problems that make a kernel do all it can.
     pub cases: Vec<Case>,
+    /// What a GPU runs besides, and what is timed there.
+    pub measured: Vec<Case>,
+    /// The GPU, or why there is none.
+    pub hardware: Result<Hardware, String>,
     /// The folder of the pack; a pack that is there is replaced.
     pub folder: PathBuf,
     pub settings: Settings,
@@ -40,6 +45,8 @@ pub struct Settings {
     pub seeds: Vec<u64>,
     /// Seeds under which the stage `stress` runs each policy of the emulator's adversary.
     pub rounds: u64,
+    /// Launches back to back on a GPU, on one stream and again on eight.
+    pub launches: usize,
     /// Instructions that injected faults may cost: of a kernel that runs longer, fewer are tried.
     pub mutation_budget: u64,
     /// An emulated launch ends with a finding after so many instructions.
@@ -53,6 +60,7 @@ impl Default for Settings {
             data_seed: 0,
             seeds: (0..6).collect(),
             rounds: 2,
+            launches: 1_000,
             // All mutants of the built-in witnesses, and under a minute for a kernel of any length.
             mutation_budget: 5_000_000,
             instruction_budget: Options::default().instruction_budget,
@@ -99,10 +107,24 @@ impl Request {
         Ok(Request::new(standard.chain(planned()?.into_iter().map(Ok)).collect::<Result<_, _>>()?, folder))
     }
 
+    /// What is measured: nothing without a GPU.
+    pub(crate) fn measured(&self) -> &[Case] {
+        if self.hardware.is_ok() { &self.measured } else { &[] }
+    }
+
+    /// Of these, the ones that are not emulated, too.
+    pub(crate) fn measured_only(&self) -> impl Iterator<Item = &Case> {
+        let emulated = |case: &&Case| self.cases.iter().any(|other| other.name == case.name);
+        self.measured().iter().filter(move |case| !emulated(case))
+    }
+
     /// These cases, with the standard seeds, targets and tools.
     pub fn new(cases: Vec<Case>, folder: impl Into<PathBuf>) -> Request {
+        let cases = with_own_names(cases);
         Request {
-            cases: with_own_names(cases),
+            measured: cases.clone(),
+            cases,
+            hardware: Err("no GPU was asked for".into()),
             folder: folder.into(),
             settings: Settings::default(),
             tools: Toolbox::find(),

@@ -3,10 +3,14 @@
 
 mod support;
 
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use lab::{Case, CheckResult, Outcome, Progress, Request, Silent, Stage, Verification, VerifyOptions, prove, verify};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use support::{CODE, SAID, kernel_text, request, tools};
@@ -34,6 +38,30 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         }
     }
     found
+}
+
+fn is_squeezed(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "gz")
+}
+
+/// What a file says, also one that is squeezed.
+fn text_of(path: &Path) -> String {
+    let bytes = fs::read(path).unwrap();
+    let mut text = String::new();
+    match is_squeezed(path) {
+        true => drop(GzDecoder::new(bytes.as_slice()).read_to_string(&mut text).unwrap()),
+        false => text = String::from_utf8(bytes).unwrap(),
+    }
+    text
+}
+
+fn write_text(path: &Path, text: &str) {
+    if !is_squeezed(path) {
+        return fs::write(path, text).unwrap();
+    }
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(text.as_bytes()).unwrap();
+    fs::write(path, encoder.finish().unwrap()).unwrap();
 }
 
 #[test]
@@ -167,15 +195,15 @@ fn edits_with_all_hashes_recomputed_are_found() {
         ("REPORT.md", "**6 passed", "**8 passed"),
         ("kernels/case/kernel.toml", "normal(1.0)", "normal(0.0)"),
         ("kernels/case/kernel.ptx", "bar.sync 0;", "bar.sync 1;"),
-        ("kernels/case/kernel.sm_80.sass", "EXIT", "EXIT.KEEPREFCOUNT"),
-        ("kernels/case/kernel.sm_80.cubin", "cubin", "cubic"),
+        ("kernels/case/kernel.sm_80.sass.gz", "EXIT", "EXIT.KEEPREFCOUNT"),
+        ("kernels/case/kernel.sm_80.cubin.gz", "cubin", "cubic"),
     ];
     for (file, from, to) in edits {
         let path = pack.folder.join(file);
-        let original = fs::read_to_string(&path).unwrap();
+        let original = text_of(&path);
         assert!(original.contains(from), "{file} {from}");
         let before = files(&pack.folder);
-        fs::write(&path, original.replacen(from, to, 1)).unwrap();
+        write_text(&path, &original.replacen(from, to, 1));
         rehash(&pack.folder);
         let options = VerifyOptions { rerun: true, tools: request.tools.clone(), progress: &Silent };
         let verification = verify(&pack.folder, &options).unwrap();

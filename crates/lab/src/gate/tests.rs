@@ -55,6 +55,7 @@ fn machine(processor: &str) -> Machine {
         threads: 2,
         ptxas: None,
         nvdisasm: None,
+        gpu: None,
         program: None,
     }
 }

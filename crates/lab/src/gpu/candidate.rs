@@ -198,7 +198,7 @@ impl Candidate {
 }
 
 /// The kernel with buffers of its own for each memory; its code is compiled once.
-fn sets(cuda: &Cuda, case: &Case, memories: &[Memory]) -> Result<Vec<Loaded>, cuda::Error> {
+pub(crate) fn sets(cuda: &Cuda, case: &Case, memories: &[Memory]) -> Result<Vec<Loaded>, cuda::Error> {
     let mut sets: Vec<Loaded> = Vec::new();
     for memory in memories {
         let mut loaded = match sets.first() {

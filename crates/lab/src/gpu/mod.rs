@@ -7,10 +7,13 @@ mod buffers;
 mod candidate;
 mod peer;
 mod plan;
-mod rows;
+pub(crate) mod rows;
+mod scripts;
 mod stamp;
 
+pub(crate) use buffers::{BufferKernels, Fingerprint};
 pub use candidate::Candidate;
+pub(crate) use candidate::{numbers, sets};
 pub use peer::{Peer, PeerError, Workers};
 pub use plan::{Contract, Plan, WARM_UP};
 pub(crate) use plan::{floor, peaks};

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use attention::problem::DType;
 use attention::scoring::ScoreKind;
 use attention::visibility::MaskKind;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::plan::Plan;
 use crate::figures::Figure;
@@ -25,7 +27,9 @@ const SAMPLE: Duration = Duration::from_secs(20);
 pub struct Workers {
     pub python: PathBuf,
     /// The script `peers/worker.py`.
-    pub script: PathBuf,
+    pub(super) script: PathBuf,
+    /// Where the scripts lie.
+    pub(super) _folder: Option<Arc<TempDir>>,
 }
 
 /// Why a peer has no time. Never a slow number.

@@ -15,13 +15,22 @@ const SMALL: f64 = 2e8;
 /// Rows of a large one.
 const ROWS: usize = 24;
 
+/// How many rows of a problem are computed, and how many it has.
+pub fn count(problem: &Problem) -> [usize; 2] {
+    let all = problem.o_shape().elements() / problem.value_dim() as usize;
+    [if is_small(problem) { all } else { ROWS }, all]
+}
+
+fn is_small(problem: &Problem) -> bool {
+    let rows = problem.o_shape().elements() as f64 / f64::from(problem.value_dim());
+    rows * f64::from(problem.lengths().keys) <= SMALL
+}
+
 /// The largest error in units of what is allowed: at most one if the results are right.
 pub fn error(case: &Case, memory: &Memory, seed: u64) -> Result<Figure, String> {
     let problem = &case.problem;
-    let lengths = problem.lengths();
-    let pairs = problem.o_shape().elements() as f64 / f64::from(problem.value_dim()) * f64::from(lengths.keys);
     let words = |error: attention::Error| error.to_string();
-    if pairs <= SMALL {
+    if is_small(problem) {
         return case.judge(memory).map(|parity| Figure::new(parity.ratio())).map_err(words);
     }
     if problem.packed().is_some() || problem.sinks() || problem.documents() || problem.score() == ScoreKind::Alibi {

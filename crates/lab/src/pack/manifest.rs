@@ -18,7 +18,7 @@ use crate::stages::{Stage, json};
 
 /// in-toto Attestation Framework, "Statement".
 const STATEMENT: &str = "https://in-toto.io/Statement/v1";
-const PREDICATE: &str = "urn:veriflash:evidence:2";
+const PREDICATE: &str = "urn:veriflash:evidence:3";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -53,6 +53,8 @@ pub struct Predicate {
     pub command: String,
     pub settings: Settings,
     pub kernels: Vec<Claimed>,
+    /// What a GPU ran and timed.
+    pub measured: Vec<Claimed>,
     pub stages: Vec<StageLine>,
     /// SHA-256 of every file but this one and `SHA256SUMS`.
     files: BTreeMap<String, String>,
@@ -94,6 +96,7 @@ pub struct Claim<'a> {
     pub command: &'a str,
     pub settings: &'a Settings,
     pub cases: &'a [Case],
+    pub measured: &'a [Case],
     pub outcomes: &'a [Outcome],
     pub machine: Machine,
     pub cost: &'a Cost,
@@ -104,9 +107,10 @@ impl Manifest {
     pub fn new(claim: Claim, files: &Files) -> Manifest {
         let claimed = |case: &Case| Claimed { subject: case.subject(), problem: case.problem.to_string() };
         let kernels: Vec<Claimed> = claim.cases.iter().map(claimed).collect();
+        let measured: Vec<Claimed> = claim.measured.iter().map(claimed).collect();
         Manifest {
             statement: STATEMENT.into(),
-            subject: kernels.iter().map(Artefact::of).collect(),
+            subject: artefacts(&kernels, &measured),
             predicate_type: PREDICATE.into(),
             predicate: Predicate {
                 schema: SCHEMA,
@@ -114,6 +118,7 @@ impl Manifest {
                 command: claim.command.into(),
                 settings: claim.settings.clone(),
                 kernels,
+                measured,
                 stages: claim.outcomes.iter().map(StageLine::of).collect(),
                 files: digests(files),
                 machine: claim.machine,
@@ -124,8 +129,8 @@ impl Manifest {
     }
 
     pub fn made(&self) -> Made {
-        let Predicate { kernels, machine, time, .. } = &self.predicate;
-        let kernels = kernels.iter().map(|kernel| kernel.subject.clone()).collect();
+        let Predicate { kernels, measured, machine, time, .. } = &self.predicate;
+        let kernels = kernels.iter().chain(measured).map(|kernel| kernel.subject.clone()).collect();
         Made { kernels, machine: machine.clone(), time: *time }
     }
 
@@ -145,7 +150,7 @@ impl Manifest {
     }
 
     fn check(&self, files: &Files) -> Result<(), String> {
-        let Predicate { schema, version, kernels, files: listed, .. } = &self.predicate;
+        let Predicate { schema, version, kernels, measured, files: listed, .. } = &self.predicate;
         if self.statement != STATEMENT || self.predicate_type != PREDICATE || *schema != SCHEMA {
             return Err(format!("expected {STATEMENT}, {PREDICATE}, schema {SCHEMA}"));
         }
@@ -153,7 +158,7 @@ impl Manifest {
             let own = env!("CARGO_PKG_VERSION");
             return Err(format!("made by veriflash {version}: expected {own}, use the version that made the pack"));
         }
-        if !self.subject.iter().eq(kernels.iter().map(Artefact::of).collect::<Vec<_>>().iter()) {
+        if self.subject != artefacts(kernels, measured) {
             return Err("subjects and kernels differ".into());
         }
         if !self.predicate.cost.is_complete() {
@@ -168,11 +173,15 @@ impl Manifest {
     }
 }
 
-impl Artefact {
-    fn of(kernel: &Claimed) -> Artefact {
-        let name = kernel_path(&kernel.subject.kernel, "kernel.ptx");
-        Artefact { name, digest: Digest { sha256: kernel.subject.module.clone() } }
-    }
+/// Every kernel once: those that were emulated, and those that were measured alone.
+fn artefacts(kernels: &[Claimed], measured: &[Claimed]) -> Vec<Artefact> {
+    let artefact = |kernel: &Claimed, file: &str| {
+        let digest = Digest { sha256: kernel.subject.module.clone() };
+        Artefact { name: kernel_path(&kernel.subject.kernel, file), digest }
+    };
+    let only = measured.iter().filter(|kernel| !kernels.contains(kernel));
+    let emulated = kernels.iter().map(|kernel| artefact(kernel, "kernel.ptx"));
+    emulated.chain(only.map(|kernel| artefact(kernel, "kernel.ptx.gz"))).collect()
 }
 
 fn digests(files: &Files) -> BTreeMap<String, String> {

@@ -6,10 +6,13 @@
 //! REPORT.md                     for people
 //! logs/STAGE.json               figures, from which every verdict follows
 //! kernels/NAME/kernel.{ptx,toml}            the kernel as given, and its recipe: a complete case
-//! kernels/NAME/kernel.TARGET.{cubin,sass}   what ptxas and nvdisasm made of it
+//! kernels/NAME/kernel.TARGET.{cubin,sass}.gz   what ptxas and nvdisasm made of it
+//! kernels/NAME/kernel.{ptx.gz,toml}         a kernel that was measured on a GPU and not emulated
+//! samples.csv.gz                            every raw sample of the stage `bench`
 //! ```
 
 pub(crate) mod manifest;
+pub(crate) mod squeezed;
 pub(crate) mod sums;
 pub(crate) mod write;
 
@@ -27,6 +30,7 @@ use crate::report;
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const SUMS: &str = "SHA256SUMS";
 pub(crate) const REPORT: &str = "REPORT.md";
+pub(crate) const SAMPLES: &str = "samples.csv.gz";
 
 /// Contents by path, `/` between folders.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
@@ -62,6 +66,11 @@ impl Pack {
 
 pub(crate) fn kernel_path(name: &str, file: &str) -> String {
     format!("kernels/{name}/{file}")
+}
+
+/// Machine code for a target: `cubin` or `sass`.
+pub(crate) fn code_path(name: &str, target: &str, kind: &str) -> String {
+    kernel_path(name, &format!("kernel.{target}.{kind}{}", squeezed::ENDING))
 }
 
 /// The recipe as a pack holds it: the PTX beside it has the same stem.

@@ -1,9 +1,109 @@
 //! # bench
 //!
-//! Time against peers, by a protocol of paired rounds with an interval. The command `bench` does it, this stage not
-//! yet, and says so: what was not run never counts as a pass.
+//! Time against peers, by the measuring protocol: paired rounds in a random order, the candidate twice, an interval of the ratio, a
+//! verdict in time and in cycles, floors, and every timed result checked. A slower kernel passes: what is asked is that its speed is
+//! known. `samples.csv` has every raw sample.
 
-super::not_yet!(
-    Stage::Bench,
-    "the stage needs a GPU and peers to compare with, and does not measure yet: `veriflash bench` does"
-);
+use serde::{Deserialize, Serialize};
+
+use super::{Log, Stage, counted};
+use crate::bench::{Bencher, Point};
+use crate::case::Case;
+use crate::figures::Subject;
+use crate::gpu::Contract;
+use crate::guard::{Guard, Objection, Objections};
+use crate::hardware::Hardware;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// As it names itself.
+    pub gpu: String,
+    /// Peers with their versions, in the order of the request.
+    pub peers: Vec<String>,
+    pub points: Vec<Point>,
+    /// Kernels without a point.
+    pub failed: Vec<Failed>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failed {
+    pub subject: Subject,
+    pub problem: String,
+    pub why: String,
+}
+
+/// Every case against every peer.
+pub(crate) fn run(
+    hardware: &Hardware,
+    cases: &[Case],
+    step: &dyn Fn(),
+    interrupted: &dyn Fn() -> bool,
+) -> Result<Report, String> {
+    let mut bencher = Bencher::new(hardware.cuda.clone(), &hardware.workers, &hardware.peers);
+    let mut report = Report {
+        gpu: bencher.device().to_string(),
+        peers: bencher.roll_call(),
+        points: Vec::new(),
+        failed: Vec::new(),
+    };
+    for case in cases {
+        if interrupted() {
+            return Err("interrupted".into());
+        }
+        match bencher.point(case, Contract::Graph, true) {
+            Ok(point) => report.points.push(point),
+            Err(why) => report.failed.push(Failed { subject: case.subject(), problem: case.problem.to_string(), why }),
+        }
+        step();
+    }
+    Ok(report)
+}
+
+impl Log for Report {
+    const STAGE: Stage = Stage::Bench;
+
+    fn subjects(&self) -> Vec<Subject> {
+        let failed = self.failed.iter().map(|failed| &failed.subject);
+        self.points.iter().map(|point| &point.subject).chain(failed).cloned().collect()
+    }
+
+    fn objections(&self) -> Objections {
+        let failed =
+            |failed: &Failed| vec![Objection::fail(Guard::AfterTiming, format!("{}: {}", failed.problem, failed.why))];
+        let points = self.points.iter().map(|point| point.objections().flattened());
+        Objections::of_parts(points.chain(self.failed.iter().map(failed)))
+    }
+
+    const COMPACT: bool = true;
+
+    fn figures(&self) -> String {
+        let mut peers: Vec<&str> = vec![];
+        for (peer, _) in self.points.iter().flat_map(Point::duels) {
+            if !peers.contains(&peer.name.as_str()) {
+                peers.push(&peer.name);
+            }
+        }
+        let against = peers.into_iter().map(|peer| format!("; {}", self.against(peer)));
+        let decided = self.points.iter().filter(|point| point.judge() == crate::State::Pass).count();
+        let problems = counted(self.points.len(), "problem");
+        format!("{problems} on {}, {decided} decided{}", self.gpu_name(), against.collect::<String>())
+    }
+}
+
+impl Report {
+    fn gpu_name(&self) -> &str {
+        self.gpu.split(',').next().unwrap_or_default()
+    }
+
+    /// The mean over the problems is never without the least and the most of them.
+    fn against(&self, name: &str) -> String {
+        let of_peer = self.points.iter().flat_map(Point::duels).filter(|(peer, _)| peer.name == name);
+        let ratios: Vec<f64> = of_peer.map(|(_, versus)| versus.time.ratio.value()).collect();
+        let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
+        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = ratios.iter().copied().fold(0.0, f64::max);
+        format!("{mean:.3} x {name} ({least:.3} to {most:.3})")
+    }
+}

@@ -3,44 +3,10 @@
 //! A stage runs and leaves a [`Log`]: figures, hashes, findings. What it means is said by [`Log::objections`] alone, which
 //! sees nothing but the log; so the verdict in a pack can be derived again by anybody who reads it.
 
-/// A stage that this version cannot run. Its log has no value, so that nobody can write one that passes.
-macro_rules! not_yet {
-    ($stage:expr, $why:literal) => {
-        use crate::figures::Subject;
-        use crate::guard::Objections;
-        use crate::stages::{Log, Never, Record, Stage};
-
-        /// There is none in this version.
-        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-        #[serde(transparent)]
-        pub struct Report(Never);
-
-        impl Log for Report {
-            const STAGE: Stage = $stage;
-
-            fn subjects(&self) -> Vec<Subject> {
-                match self.0 {}
-            }
-
-            fn objections(&self) -> Objections {
-                match self.0 {}
-            }
-
-            fn figures(&self) -> String {
-                match self.0 {}
-            }
-        }
-
-        pub(crate) fn run() -> Record<Report> {
-            Record::NotRun { why: $why.into() }
-        }
-    };
-}
-pub(crate) use not_yet;
-
 pub mod assemble;
 pub mod bench;
 pub mod code;
+pub mod half;
 pub mod parity;
 pub mod profile;
 pub mod resources;
@@ -49,10 +15,12 @@ pub mod stress;
 
 use std::fmt;
 
+use half::{GpuLog, Half};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::SCHEMA;
+use crate::case::Case;
 use crate::figures::Subject;
 use crate::guard::Objections;
 use crate::outcome::Outcome;
@@ -140,6 +108,9 @@ pub trait Log: Clone + PartialEq + Serialize + DeserializeOwned {
 
     /// The figures in one sentence.
     fn figures(&self) -> String;
+
+    /// Raw samples, which nobody reads line by line.
+    const COMPACT: bool = false;
 }
 
 /// A log, or why there is none.
@@ -150,16 +121,25 @@ pub enum Record<L> {
     NotRun { why: String },
 }
 
+/// How a record begins that lacks a GPU.
+const NEEDS_GPU: &str = "needs a GPU and ";
+
 impl<L> Record<L> {
+    /// The stage was not run because there is no GPU.
+    pub(crate) fn without_gpu(what: &str, why: &str) -> Record<L> {
+        Record::NotRun { why: format!("{NEEDS_GPU}{what}; {why}") }
+    }
+
+    /// Does it say that, and nothing else?
+    pub(crate) fn lacks_gpu(&self) -> bool {
+        matches!(self, Record::NotRun { why } if why.starts_with(NEEDS_GPU))
+    }
+
     /// A stage that died did not run.
     pub(crate) fn from(result: Result<L, String>) -> Record<L> {
         result.map_or_else(|why| Record::NotRun { why }, Record::Ran)
     }
 }
-
-/// A log of a stage that this version cannot run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Never {}
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -171,7 +151,8 @@ struct LogFile<L> {
 
 /// The file of a record: one text for one record.
 pub(crate) fn write<L: Log>(record: &Record<L>) -> String {
-    json(&LogFile { schema: SCHEMA, stage: L::STAGE, record: record.clone() })
+    let file = LogFile { schema: SCHEMA, stage: L::STAGE, record: record.clone() };
+    if L::COMPACT { serde_json::to_string(&file).unwrap_or_default() + "\n" } else { json(&file) }
 }
 
 /// Reads what [`write`] wrote, and nothing else: not a space may differ.
@@ -191,13 +172,49 @@ pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).map(|text| text + "\n").unwrap_or_default()
 }
 
+/// The kernels that stages must speak of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subjects {
+    /// Small problems that make kernels do all they can: the emulator's.
+    pub emulated: Vec<Subject>,
+    /// Problems whose speed matters: a GPU's.
+    pub measured: Vec<Subject>,
+    /// Those that are launched again and again.
+    pub launched: Vec<Subject>,
+    pub profiled: Vec<Subject>,
+}
+
+/// Of those that are measured, the problems that are launched a thousand times: the first of a list are the small ones.
+const LAUNCHED: usize = 2;
+
+/// The cases that are launched again and again: all that are emulated, and the smallest of those that are measured.
+pub(crate) fn launched<'a>(cases: &'a [Case], measured: &'a [Case]) -> Vec<&'a Case> {
+    let own = measured.iter().filter(|case| !cases.iter().any(|other| other.subject() == case.subject()));
+    cases.iter().chain(own.take(LAUNCHED)).collect()
+}
+
+impl Subjects {
+    pub fn of(cases: &[Case], measured: &[Case]) -> Subjects {
+        let all = |cases: &[Case]| cases.iter().map(Case::subject).collect::<Vec<_>>();
+        Subjects {
+            emulated: all(cases),
+            measured: all(measured),
+            launched: launched(cases, measured).into_iter().map(Case::subject).collect(),
+            profiled: profile::chosen(measured).into_iter().map(|(case, _)| case.subject()).collect(),
+        }
+    }
+}
+
 /// The records of all stages.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Evidence {
     pub assemble: Record<assemble::Report>,
     pub parity: Record<parity::Report>,
+    pub parity_gpu: Half<parity::gpu::Report>,
     pub sanitize: Record<sanitize::Report>,
+    pub sanitize_gpu: Half<sanitize::gpu::Report>,
     pub stress: Record<stress::Report>,
+    pub stress_gpu: Half<stress::gpu::Report>,
     pub resources: Record<resources::Report>,
     pub code: Record<code::Report>,
     pub bench: Record<bench::Report>,
@@ -206,16 +223,18 @@ pub(crate) struct Evidence {
 
 impl Evidence {
     /// The outcomes, in the order of [`Stage::ALL`].
-    pub fn outcomes(&self, subjects: &[Subject]) -> Vec<Outcome> {
+    pub fn outcomes(&self, subjects: &Subjects) -> Vec<Outcome> {
+        let Subjects { emulated, measured, launched, profiled } = subjects;
+        let both: Vec<Subject> = emulated.iter().chain(measured).cloned().collect();
         vec![
-            Outcome::of(&self.assemble, subjects),
-            Outcome::of(&self.parity, subjects),
-            Outcome::of(&self.sanitize, subjects),
-            Outcome::of(&self.stress, subjects),
-            Outcome::of(&self.resources, subjects),
-            Outcome::of(&self.code, subjects),
-            Outcome::of(&self.bench, subjects),
-            Outcome::of(&self.profile, subjects),
+            Outcome::of(&self.assemble, emulated),
+            Outcome::of_both(&self.parity, emulated, &self.parity_gpu, &both),
+            Outcome::of_both(&self.sanitize, emulated, &self.sanitize_gpu, emulated),
+            Outcome::of_both(&self.stress, emulated, &self.stress_gpu, launched),
+            Outcome::of(&self.resources, emulated),
+            Outcome::of(&self.code, emulated),
+            Outcome::of(&self.bench, measured),
+            Outcome::of(&self.profile, profiled),
         ]
     }
 
@@ -224,11 +243,17 @@ impl Evidence {
         fn file<L: Log>(record: &Record<L>) -> (String, String) {
             (L::STAGE.log(), write(record))
         }
+        fn half<L: GpuLog>(half: &Half<L>) -> (String, String) {
+            (half::path::<L>(), half::write(half))
+        }
         vec![
             file(&self.assemble),
             file(&self.parity),
+            half(&self.parity_gpu),
             file(&self.sanitize),
+            half(&self.sanitize_gpu),
             file(&self.stress),
+            half(&self.stress_gpu),
             file(&self.resources),
             file(&self.code),
             file(&self.bench),
@@ -243,11 +268,19 @@ impl Evidence {
             let content = text(&path).ok_or_else(|| format!("{path} is missing or not text"))?;
             read(content).map_err(|error| format!("{path}: {error}"))
         }
+        fn half<'a, L: GpuLog>(text: impl Fn(&str) -> Option<&'a str>) -> Result<Half<L>, String> {
+            let path = half::path::<L>();
+            let content = text(&path).ok_or_else(|| format!("{path} is missing or not text"))?;
+            half::read(content).map_err(|error| format!("{path}: {error}"))
+        }
         Ok(Evidence {
             assemble: open(&text)?,
             parity: open(&text)?,
+            parity_gpu: half(&text)?,
             sanitize: open(&text)?,
+            sanitize_gpu: half(&text)?,
             stress: open(&text)?,
+            stress_gpu: half(&text)?,
             resources: open(&text)?,
             code: open(&text)?,
             bench: open(&text)?,

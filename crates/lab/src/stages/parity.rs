@@ -4,6 +4,8 @@
 //! rule of `attention::oracle`. Whether that rule is sharp is asked in the same run: results with one error injected
 //! must fail, and so must the kernel itself when it is called with a scale that is 1 % too large.
 
+pub mod gpu;
+
 use attention::oracle::{Bound, Comparison, Control, Oracle, Outcome};
 use launch::backend::Options;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,136 @@
 //! # profile
 //!
-//! What Nsight Compute counts while the kernel runs on a GPU. This version does not do it, and says so: what was not
-//! run never counts as a pass.
+//! What Nsight Compute counts while a kernel runs on a GPU: how busy the multiprocessors and their tensor cores are, how much of
+//! memory and cache is used, and what warps wait for. Of the kernels that are measured, the first and the one with the most work are
+//! profiled; the latter must keep the GPU busy.
 
-super::not_yet!(Stage::Profile, "needs a GPU and Nsight Compute; this version of veriflash does not read profiles yet");
+mod ncu;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Log, Stage, counted};
+use crate::case::Case;
+use crate::figures::{Figure, Subject};
+use crate::gpu;
+use crate::guard::{Guard, Objection, Objections};
+use crate::hardware::{Hardware, write_case};
+
+/// In percent: below it a kernel with enough work leaves too much of the GPU idle.
+const LEAST_BUSY: f64 = 70.0;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    pub ncu: String,
+    pub kernels: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    pub subject: Subject,
+    pub problem: String,
+    /// It has the most work, and must fill the GPU.
+    pub largest: bool,
+    /// The launches that ncu saw: those of the case, each once.
+    pub launches: Vec<Profiled>,
+}
+
+/// One launch, as ncu saw it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profiled {
+    pub entry: String,
+    /// As ncu writes them: `(16, 8, 2)`.
+    pub grid: String,
+    pub block: String,
+    pub microseconds: Figure,
+    /// Of the time, the share in which multiprocessors had work, in percent.
+    pub active: Figure,
+    /// How much of the most that a multiprocessor can do was done, in percent: instructions of the busiest pipe.
+    pub busy: Figure,
+    /// The same of the tensor cores alone.
+    pub tensor: Figure,
+    pub memory: Figure,
+    pub cache: Figure,
+    /// What warps waited for, in cycles for each instruction that was issued, the longest first.
+    pub stalls: Vec<Stall>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stall {
+    pub reason: String,
+    pub cycles: Figure,
+}
+
+/// Those that are profiled: the first, and the one with the most work.
+pub(crate) fn chosen(cases: &[Case]) -> Vec<(&Case, bool)> {
+    let work = |case: &Case| gpu::floor(&case.problem, true).operations.value();
+    let largest = (0..cases.len()).max_by(|a, b| work(&cases[*a]).total_cmp(&work(&cases[*b]))).unwrap_or(0);
+    let picked = cases.iter().enumerate().filter(|(number, _)| *number == 0 || *number == largest);
+    picked.map(|(number, case)| (case, number == largest)).collect()
+}
+
+pub(crate) fn run(hardware: &Hardware, cases: &[Case], step: &dyn Fn()) -> Result<Report, String> {
+    let tool = hardware.ncu.as_ref().ok_or("ncu was not found: it comes with the CUDA toolkit, as Nsight Compute")?;
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let mut kernels = Vec::new();
+    for (case, largest) in chosen(cases) {
+        let file = write_case(folder.path(), case)?;
+        let log = folder.path().join(format!("{}.csv", case.name));
+        let (metrics, written) = (ncu::metrics(), log.display().to_string());
+        let options =
+            ["--csv", "--page", "raw", "--clock-control", "none", "--metrics", &metrics, "--log-file", &written];
+        let process = hardware.watched(tool, &options, &file, &["--unjudged"])?;
+        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        if process.code != Some(0) {
+            let last = said.lines().last().unwrap_or("nothing");
+            return Err(format!("{}: under ncu it ended with {:?}; ncu said: {last}", case.name, process.code));
+        }
+        let launches = ncu::read(&said).map_err(|error| format!("{}: {error}", case.name))?;
+        kernels.push(Entry { subject: case.subject(), problem: case.problem.to_string(), largest, launches });
+        step();
+    }
+    Ok(Report { ncu: tool.version.clone(), kernels })
+}
+
+impl Entry {
+    fn objections(&self) -> Vec<Objection> {
+        let name = &self.subject.kernel;
+        let Some(main) = self.launches.first() else {
+            return vec![Objection::not_run(Guard::Witness, format!("{name}: ncu saw no launch"))];
+        };
+        let cold = (main.tensor.value() <= 0.0)
+            .then(|| Objection::fail(Guard::TensorPipe, format!("{name}: the tensor cores did nothing")));
+        let idle = (self.largest && main.busy.value() < LEAST_BUSY).then(|| {
+            let why = format!("{name}: {} % busy, expected {LEAST_BUSY} or more ({})", main.busy, self.problem);
+            Objection::fail(Guard::Busy, why)
+        });
+        cold.into_iter().chain(idle).collect()
+    }
+}
+
+impl Log for Report {
+    const STAGE: Stage = Stage::Profile;
+
+    fn subjects(&self) -> Vec<Subject> {
+        self.kernels.iter().map(|entry| entry.subject.clone()).collect()
+    }
+
+    fn objections(&self) -> Objections {
+        Objections::of_parts(self.kernels.iter().map(Entry::objections))
+    }
+
+    fn figures(&self) -> String {
+        let one = |entry: &Entry| {
+            let launch = entry.launches.first()?;
+            let stall = launch.stalls.first().map_or(String::new(), |stall| format!(", waits for {}", stall.reason));
+            let Profiled { busy, tensor, memory, cache, .. } = launch;
+            let shares = format!("busy {busy} %, tensor cores {tensor} %, memory {memory} %, L2 {cache} %");
+            Some(format!("; {}: {shares}{stall}", entry.problem))
+        };
+        let each: String = self.kernels.iter().filter_map(one).collect();
+        format!("ncu {}, {}{each}", self.ncu, counted(self.kernels.len(), "kernel"))
+    }
+}

@@ -5,6 +5,8 @@
 //! launches that were seen, and outputs that went from poison to the right answer. Poison differs between runs and the
 //! bits of the outputs may not.
 
+pub mod gpu;
+
 use std::collections::BTreeSet;
 
 use attention::oracle::Oracle;

@@ -7,6 +7,8 @@
 //! Whether anybody would notice a fault is asked in the same run: each synchronisation of the kernel is taken away or
 //! weakened in turn, and at least 99 % of those that make a difference must be caught.
 
+mod delays;
+pub mod gpu;
 mod launches;
 mod mutation;
 

@@ -1,5 +1,7 @@
 //! Does a pack hold what it claims? Nothing in it is believed that can be computed again.
 
+mod gpu;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -8,15 +10,15 @@ use rayon::prelude::*;
 
 use crate::assembly;
 use crate::case::Case;
-use crate::figures::Subject;
 use crate::gate::Made;
 use crate::outcome::{Outcome, Tally};
-use crate::pack::manifest::{Manifest, Predicate, StageLine};
-use crate::pack::{Files, MANIFEST, REPORT, SUMS, kernel_path, recipe_text, sums, write};
-use crate::prove::Bench;
+use crate::pack::manifest::{Claimed, Manifest, Predicate, StageLine};
+use crate::pack::{Files, MANIFEST, REPORT, SAMPLES, SUMS, code_path, kernel_path, recipe_text, squeezed, sums, write};
+use crate::prove::{self, Bench};
 use crate::report::{self, Facts};
 use crate::stages::code::Disassembly;
-use crate::stages::{Evidence, Record, Stage, assemble, bench, code, profile, resources, sanitize};
+use crate::stages::half::Half;
+use crate::stages::{Evidence, Record, Stage, Subjects, assemble, code, resources, sanitize};
 use crate::{Error, Progress, Settings, Silent, Tool, Toolbox};
 
 /// How much is done.
@@ -147,7 +149,7 @@ impl Verifier<'_> {
             Ok(read) => read,
             Err(why) => return Ok(Err(why)),
         };
-        let bench = Bench { cases: &cases, settings: &manifest.predicate.settings, progress: self.options.progress };
+        let bench = Bench::emulated(&cases, &manifest.predicate.settings, self.options.progress);
         for check in [Verifier::emulator, Verifier::assemble, Verifier::code] {
             match check(self, &bench, &evidence)? {
                 CheckResult::Broken { why } => return Ok(Err(why)),
@@ -168,9 +170,10 @@ impl Verifier<'_> {
         let manifest = Manifest::read(self.files)?;
         self.push(CheckResult::Holds);
         self.made = Some(manifest.made());
-        let cases = self.cases(&manifest)?;
+        let cases = self.cases(&manifest.predicate.kernels)?;
+        let measured = self.cases(&manifest.predicate.measured)?;
         self.push(CheckResult::Holds);
-        let evidence = self.logs(&manifest, &cases)?;
+        let evidence = self.logs(&manifest, &cases, &measured)?;
         self.push(CheckResult::Holds);
         let Predicate { version, command, cost, .. } = &manifest.predicate;
         let facts = Facts { version, command, cases: &cases, evidence: &evidence, outcomes: &self.outcomes, cost };
@@ -185,10 +188,18 @@ impl Verifier<'_> {
         std::str::from_utf8(self.files.get(path)?).ok()
     }
 
-    /// The kernels of the manifest, read from their files.
-    fn cases(&self, manifest: &Manifest) -> Result<Vec<Case>, String> {
+    fn squeezed(&self, path: &str) -> Option<Vec<u8>> {
+        squeezed::unsqueeze(self.files.get(path)?)
+    }
+
+    fn squeezed_text(&self, path: &str) -> Option<String> {
+        String::from_utf8(self.squeezed(path)?).ok()
+    }
+
+    /// Kernels of the manifest, read from their files.
+    fn cases(&self, claims: &[Claimed]) -> Result<Vec<Case>, String> {
         let mut cases: Vec<Case> = Vec::new();
-        for claimed in &manifest.predicate.kernels {
+        for claimed in claims {
             let name = &claimed.subject.kernel;
             let case = self.case(name).map_err(|error| format!("kernel {name}: {error}"))?;
             if case.subject() != claimed.subject || case.problem.to_string() != claimed.problem {
@@ -203,13 +214,14 @@ impl Verifier<'_> {
     }
 
     fn case(&self, name: &str) -> Result<Case, String> {
-        let text = |file: &str| {
-            let path = kernel_path(name, file);
-            self.text(&path).map(|text| (path.clone(), text)).ok_or_else(|| format!("{path} is missing or not text"))
-        };
-        let ((ptx_path, ptx), (toml_path, toml)) = (text("kernel.ptx")?, text("kernel.toml")?);
+        let missing = |path: &str| format!("{path} is missing or not text");
+        let [ptx_path, toml_path] = ["kernel.ptx", "kernel.toml"].map(|file| kernel_path(name, file));
+        let toml = self.text(&toml_path).ok_or_else(|| missing(&toml_path))?;
+        let ptx = self.text(&ptx_path).map(String::from);
+        let ptx = ptx.or_else(|| self.squeezed_text(&format!("{ptx_path}{}", squeezed::ENDING)));
+        let ptx = ptx.ok_or_else(|| missing(&ptx_path))?;
         let recipe = Recipe::parse(&toml_path, toml).map_err(|error| error.to_string())?;
-        let kernel = Kernel::with_text(&ptx_path, ptx, recipe).map_err(|error| error.to_string())?;
+        let kernel = Kernel::with_text(&ptx_path, &ptx, recipe).map_err(|error| error.to_string())?;
         let case = Case::new(kernel).map_err(|error| error.to_string())?.named(name);
         if recipe_text(&case) != toml || case.name != name {
             return Err("recipe or name is not in the form that is written".into());
@@ -218,10 +230,9 @@ impl Verifier<'_> {
     }
 
     /// Verdicts are derived again; logs agree with the manifest, with each other and with the files they speak of.
-    fn logs(&mut self, manifest: &Manifest, cases: &[Case]) -> Result<Evidence, String> {
+    fn logs(&mut self, manifest: &Manifest, cases: &[Case], measured: &[Case]) -> Result<Evidence, String> {
         let evidence = Evidence::read(|path| self.text(path))?;
-        let subjects: Vec<Subject> = cases.iter().map(Case::subject).collect();
-        self.outcomes = evidence.outcomes(&subjects);
+        self.outcomes = evidence.outcomes(&Subjects::of(cases, measured));
         let derived: Vec<StageLine> = self.outcomes.iter().map(StageLine::of).collect();
         if derived != manifest.predicate.stages {
             let differs = derived.iter().zip(&manifest.predicate.stages).position(|(left, right)| left != right);
@@ -229,8 +240,12 @@ impl Verifier<'_> {
             return Err(format!("{stage}: what the manifest says does not follow from the log"));
         }
         check_request(&manifest.predicate.settings, &evidence)?;
+        check_gpu(&manifest.predicate, &evidence)?;
+        if self.files.get(SAMPLES).cloned() != prove::samples(&evidence) {
+            return Err(format!("{SAMPLES} does not have the samples of the log"));
+        }
         self.machine_code(cases, &evidence)?;
-        self.expected_files(cases, &evidence)?;
+        self.expected_files(cases, measured, &evidence)?;
         Ok(evidence)
     }
 
@@ -240,12 +255,12 @@ impl Verifier<'_> {
         let mut disassembly = Disassembly::new();
         for (case, entry) in cases.iter().zip(&assembled.kernels) {
             for one in &entry.assembled {
-                let path = |kind: &str| kernel_path(&case.name, &format!("kernel.{}.{kind}", one.target));
-                let found = self.files.get(&path("cubin")).map(|cubin| hash::hex(cubin));
+                let path = |kind: &str| code_path(&case.name, &one.target, kind);
+                let found = self.squeezed(&path("cubin")).map(|cubin| hash::hex(&cubin));
                 if found != one.cubin {
                     return Err(format!("{} is not the cubin of the log", path("cubin")));
                 }
-                disassembly.extend(found.zip(self.text(&path("sass")).map(String::from)));
+                disassembly.extend(found.zip(self.squeezed_text(&path("sass"))));
             }
         }
         if evidence.resources != Record::from(resources::run(cases, assembled)) {
@@ -260,16 +275,20 @@ impl Verifier<'_> {
     }
 
     /// A pack has the files that its logs speak of, and no others.
-    fn expected_files(&self, cases: &[Case], evidence: &Evidence) -> Broken {
+    fn expected_files(&self, cases: &[Case], measured: &[Case], evidence: &Evidence) -> Broken {
         let mut expected: BTreeSet<String> = [MANIFEST, SUMS, REPORT].map(String::from).into();
-        expected.extend(Stage::ALL.map(Stage::log));
+        expected.extend(evidence.files().into_iter().map(|(path, _)| path));
+        expected.extend(matches!(evidence.bench, Record::Ran(_)).then(|| SAMPLES.into()));
         for case in cases {
             expected.extend(["kernel.ptx", "kernel.toml"].map(|file| kernel_path(&case.name, file)));
+        }
+        for case in measured.iter().filter(|case| !cases.iter().any(|other| other.name == case.name)) {
+            expected.extend(["kernel.ptx.gz", "kernel.toml"].map(|file| kernel_path(&case.name, file)));
         }
         if let Record::Ran(assembled) = &evidence.assemble {
             for (case, entry) in cases.iter().zip(&assembled.kernels) {
                 for one in entry.assembled.iter().filter(|one| one.cubin.is_some()) {
-                    let path = |kind: &str| kernel_path(&case.name, &format!("kernel.{}.{kind}", one.target));
+                    let path = |kind: &str| code_path(&case.name, &one.target, kind);
                     expected.insert(path("cubin"));
                     expected.extend(matches!(evidence.code, Record::Ran(_)).then(|| path("sass")));
                 }
@@ -345,27 +364,26 @@ impl Verifier<'_> {
             return Ok(CheckResult::NotChecked { why: other_version("nvdisasm", &logged.nvdisasm, found) });
         };
         let targets = |(case, entry): (&'_ Case, &'_ assemble::Entry)| {
-            let stem = |one: &assemble::Assembled| kernel_path(&case.name, &format!("kernel.{}", one.target));
-            entry.assembled.iter().map(stem).collect::<Vec<_>>()
+            let paths =
+                |one: &assemble::Assembled| ["cubin", "sass"].map(|kind| code_path(&case.name, &one.target, kind));
+            entry.assembled.iter().map(paths).collect::<Vec<_>>()
         };
-        let stems: Vec<String> = bench.cases.iter().zip(&assembled.kernels).flat_map(targets).collect();
-        let differs = stems.par_iter().find_first(|stem| {
-            let cubin = self.files.get(&format!("{stem}.cubin"));
-            cubin.is_some_and(|cubin| {
-                let again = assembly::disassemble(cubin, tool);
-                again.as_deref().ok() != self.text(&format!("{stem}.sass"))
+        let paths: Vec<[String; 2]> = bench.cases.iter().zip(&assembled.kernels).flat_map(targets).collect();
+        let differs = paths.par_iter().find_first(|[cubin, sass]| {
+            self.squeezed(cubin).is_some_and(|cubin| {
+                let again = assembly::disassemble(&cubin, tool);
+                again.ok() != self.squeezed_text(sass)
             })
         });
         Ok(match differs {
-            Some(stem) => CheckResult::Broken { why: format!("{stem}.sass is not the code of the cubin") },
+            Some([_, sass]) => CheckResult::Broken { why: format!("{sass} is not the code of the cubin") },
             None => CheckResult::Holds,
         })
     }
 }
 
-/// Logs answer the request, and stages that this version has not say nothing else than that.
+/// Logs answer the request.
 fn check_request(settings: &Settings, evidence: &Evidence) -> Broken {
-    let unable = evidence.bench == bench::run() && evidence.profile == profile::run();
     let seeded = match &evidence.parity {
         Record::Ran(log) => log.kernels.iter().all(|entry| entry.data_seed == settings.data_seed),
         Record::NotRun { .. } => true,
@@ -379,11 +397,24 @@ fn check_request(settings: &Settings, evidence: &Evidence) -> Broken {
         Record::Ran(log) => log.kernels.iter().all(|entry| entry.has_rounds(settings.rounds)),
         Record::NotRun { .. } => true,
     };
-    match (unable, seeded && sown && stressed) {
-        (false, _) => Err("bench or profile claims what this version of veriflash cannot do".into()),
-        (_, false) => Err("a log has other seeds than the manifest".into()),
-        (true, true) => Ok(()),
+    if seeded && sown && stressed { Ok(()) } else { Err("a log has other seeds than the manifest".into()) }
+}
+
+/// Logs of a GPU agree with each other and with the manifest: all of them are there or none, the same machine code was judged,
+/// launched and timed, and bits that are said to be the emulator's are.
+fn check_gpu(predicate: &Predicate, evidence: &Evidence) -> Broken {
+    let Evidence { parity_gpu, sanitize_gpu, stress_gpu, bench, profile, .. } = evidence;
+    let halves = [*parity_gpu == Half::NoGpu, *sanitize_gpu == Half::NoGpu, *stress_gpu == Half::NoGpu];
+    let has_gpu = predicate.machine.gpu.is_some();
+    if halves.iter().any(|absent| *absent == has_gpu) {
+        return Err(
+            "some stages ran on a GPU that the manifest does not name, or did not run on the one that it names".into(),
+        );
     }
+    if !has_gpu && !(bench.lacks_gpu() && profile.lacks_gpu()) {
+        return Err("bench or profile say something else than that there was no GPU".into());
+    }
+    gpu::check(evidence, predicate.settings.launches)
 }
 
 fn other_version(name: &str, version: &str, found: Option<&Tool>) -> String {

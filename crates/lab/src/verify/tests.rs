@@ -31,9 +31,9 @@ impl Forger {
         let mut request = Request::new(vec![Case::new(kernel).unwrap()], folder.path().join("pack"));
         request.settings = Settings { seeds: vec![0, 1], rounds: 1, ..Settings::default() };
         request.tools = Toolbox::none();
-        let bench = Bench { cases: &request.cases, settings: &request.settings, progress: &Silent };
+        let bench = Bench::emulated(&request.cases, &request.settings, &Silent);
         let gathered = bench.gather(&request.tools, None).unwrap();
-        let kernels = gathered.kernel_files(&request.cases);
+        let kernels = gathered.kernel_files(&request);
         Forger { evidence: gathered.evidence, kernels, cost: gathered.cost, folder, request }
     }
 
@@ -130,7 +130,9 @@ fn edited_figures_are_found_by_another_run() {
 #[test]
 fn claims_that_need_no_run_are_refused_without_one() {
     let forger = Forger::new(|text| text);
-    let edits: [(&str, Edit); 5] = [
+    let edits: [(&str, Edit); 7] = [
+        ("some stages ran on a GPU", |evidence| evidence.stress_gpu = Half::Died { why: "it was too fast".into() }),
+        ("bench or profile", |evidence| evidence.profile = Record::NotRun { why: "busy all the time".into() }),
         ("bench or profile", |evidence| evidence.bench = Record::NotRun { why: "twice as fast, trust us".into() }),
         ("resources", |evidence| evidence.resources = Record::NotRun { why: "later".into() }),
         ("a log has other seeds", |evidence| ran(&mut evidence.sanitize).kernels[0].runs.truncate(1)),
@@ -169,7 +171,7 @@ fn a_listed_file_that_belongs_to_no_log_is_refused() {
 #[test]
 fn figures_alone_decide() {
     let forger = Forger::new(|text| text);
-    let subjects: Vec<Subject> = forger.request.cases.iter().map(Case::subject).collect();
+    let subjects = Subjects::of(&forger.request.cases, &[]);
     let said = |stage: Stage, edit: Edit| {
         let mut evidence = forger.evidence.clone();
         edit(&mut evidence);

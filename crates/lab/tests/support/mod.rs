@@ -26,6 +26,8 @@ pub fn case(text: &str) -> Case {
 pub fn request(text: &str, folder: &Path) -> Request {
     Request {
         cases: vec![case(text)],
+        measured: vec![],
+        hardware: Err("no GPU was asked for".into()),
         folder: folder.into(),
         settings: Settings { seeds: vec![0, 1, 2], rounds: 1, ..Settings::default() },
         tools: Toolbox::none(),

@@ -1,0 +1,32 @@
+//! The workers' scripts, which this crate carries, in a folder of their own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::peer::Workers;
+
+const SCRIPTS: [(&str, &str); 11] = [
+    ("worker.py", include_str!("../../../../peers/worker.py")),
+    ("stamp.ptx", include_str!("../../../../peers/stamp.ptx")),
+    ("measure.py", include_str!("../../../../peers/measure.py")),
+    ("parity.py", include_str!("../../../../peers/parity.py")),
+    ("others.py", include_str!("../../../../peers/others.py")),
+    ("problems.py", include_str!("../../../../peers/problems.py")),
+    ("driver.py", include_str!("../../../../peers/driver.py")),
+    ("recipe.py", include_str!("../../../../peers/recipe.py")),
+    ("arguments.py", include_str!("../../../../peers/arguments.py")),
+    ("expression.py", include_str!("../../../../peers/expression.py")),
+    ("tensor_map.py", include_str!("../../../../peers/tensor_map.py")),
+];
+
+impl Workers {
+    /// Workers that this Python runs; their scripts are there as long as this or a clone of it.
+    pub fn unpack(python: &Path) -> std::io::Result<Workers> {
+        let folder = tempfile::tempdir()?;
+        for (name, text) in SCRIPTS {
+            std::fs::write(folder.path().join(name), text)?;
+        }
+        let script: PathBuf = folder.path().join("worker.py");
+        Ok(Workers { python: python.into(), script, _folder: Some(Arc::new(folder)) })
+    }
+}
