@@ -8,29 +8,33 @@ to the clock that this implementation gives it. Every round takes each graph onc
 import dataclasses
 import math
 import statistics
+import time
 import typing
 
 import torch
 
-ROTATED_BYTES, MOST_SETS = 256e6, 64  # several times the 60 MB of an H200's second-level cache
-SAMPLE_SECONDS = 3e-3  # one replay lasts about this long, or longer
-WARM_UPS = 3  # replays before each sample: clock and power follow what runs within some milliseconds
+ROTATED_BYTES, MOST_BYTES = 132e6, 4e9  # beyond twice the 60 MB of an H200's second-level cache
+SAMPLE_SECONDS = 2e-3  # one replay lasts about this long, or longer
+# Before each sample the GPU rests and then replays the same graph: clock and power follow what runs within some
+# milliseconds, and what the contestant before it did to them shall not show.
+REST_SECONDS, WARM_UP_SECONDS = 2e-3, 20e-3
 # To guess how many calls that takes; operations and bytes per second and seconds per launch, below what an H200 does.
 GUESS_FLOPS, GUESS_BYTES, GUESS_LAUNCH = 4e14, 3.5e12, 4e-6
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """How many sets of inputs, and how many calls in one graph: the same for all who solve a problem."""
+    """How many calls in one graph, each with inputs and results of its own: the same for all who solve a problem."""
 
-    sets: int
     calls: int
+    warm_ups: int
 
     @classmethod
     def of(cls, problem):
-        sets = max(1, min(MOST_SETS, math.ceil(ROTATED_BYTES / problem.bytes())))
         guess = problem.flops() / GUESS_FLOPS + problem.bytes() / GUESS_BYTES + GUESS_LAUNCH
-        return cls(sets, max(2, sets * math.ceil(SAMPLE_SECONDS / guess / sets)))
+        wanted = max(math.ceil(SAMPLE_SECONDS / guess), math.ceil(ROTATED_BYTES / problem.bytes()))
+        calls = int(max(2, min(wanted, MOST_BYTES // problem.bytes())))
+        return cls(calls, max(2, math.ceil(WARM_UP_SECONDS / (guess * calls))))
 
 
 def draw(problem, sets, seed=1234):
@@ -49,25 +53,25 @@ class Contestant:
 
     name: str
     graph: torch.cuda.CUDAGraph
+    results: list  # of every call: none may lie where another's does
     start: typing.Any = dataclasses.field(default_factory=lambda: torch.cuda.Event(enable_timing=True))
     end: typing.Any = dataclasses.field(default_factory=lambda: torch.cuda.Event(enable_timing=True))
     times: list = dataclasses.field(default_factory=list)
 
 
 def capture(name, step, plan, stream):
-    """A graph of the plan's calls of `step(set)`, which has run on every set before."""
+    """A graph of the plan's calls of `step(call)`, all of which have run before."""
     with torch.cuda.stream(stream):
-        for index in range(plan.sets):
-            step(index)
+        for call in range(plan.calls):
+            step(call)
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         graph.capture_begin()
         try:
-            for call in range(plan.calls):
-                step(call % plan.sets)
+            results = [step(call) for call in range(plan.calls)]
         finally:
             graph.capture_end()
-    return Contestant(name, graph)
+    return Contestant(name, graph, results)
 
 
 def rounds(contestants, plan, count, stream, random):
@@ -75,7 +79,9 @@ def rounds(contestants, plan, count, stream, random):
     for number in range(count + 1):
         with torch.cuda.stream(stream):
             for contestant in random.sample(contestants, len(contestants)):
-                for _ in range(WARM_UPS):
+                stream.synchronize()
+                time.sleep(REST_SECONDS)
+                for _ in range(plan.warm_ups):
                     contestant.graph.replay()
                 contestant.start.record()
                 contestant.graph.replay()
@@ -92,7 +98,6 @@ def row(contestant, problem, plan):
         "problem": str(problem),
         "name": contestant.name,
         "calls": plan.calls,
-        "sets": plan.sets,
         "us": [round(time, 4) for time in contestant.times],
         "median_us": median,
         "tflops": problem.flops() / median / 1e6,

@@ -9,11 +9,12 @@ use attention::configs::Math;
 use attention::planner::Gpu;
 use cuda::Cuda;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::bench::{Bencher, Grid, Patience, Point};
+use lab::bench::{Bencher, Calibration, Grid, Patience, Point, SLOWDOWN};
 use lab::gpu::{Contract, WARM_UP, Workers};
 use lab::measure::{Limits, Verdict};
 use lab::{Case, State};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -72,6 +73,11 @@ pub struct Arguments {
     #[arg(long, value_name = "MILLISECONDS", default_value_t = WARM_UP.as_millis() as u64)]
     warm_up: u64,
 
+    /// Asks what verdicts are worth here instead: so many of each kernel against itself, and as many against itself slowed down
+    /// by 2 %
+    #[arg(long, value_name = "VERDICTS")]
+    calibrate: Option<usize>,
+
     /// The Python that has torch
     #[arg(long, default_value = "python3")]
     python: PathBuf,
@@ -97,11 +103,15 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let cuda = Cuda::open(0)?;
     let cases = cases(arguments, &cuda)?;
     let workers = Workers::unpack(&arguments.python).context("the scripts of the peers need a temporary folder")?;
-    let mut bencher = Bencher::new(cuda, &workers, &arguments.peers);
+    let peers = if arguments.calibrate.is_some() { &[] } else { arguments.peers.as_slice() };
+    let mut bencher = Bencher::new(cuda, &workers, peers);
     let limits = Limits { most: arguments.rounds, least: Limits::default().least.min(arguments.rounds) };
     let warm_up = Duration::from_millis(arguments.warm_up);
     bencher.patience = Patience { limits, time: Duration::try_from_secs_f64(arguments.seconds)?, warm_up };
     bencher.seed = arguments.seed;
+    if let Some(verdicts) = arguments.calibrate {
+        return calibrate(&mut bencher, &cases, verdicts, arguments.format);
+    }
     let text = arguments.format == Format::Text;
     if text {
         println!("{}", bencher.device());
@@ -174,6 +184,34 @@ fn cases(arguments: &Arguments, cuda: &Cuda) -> anyhow::Result<Vec<Case>> {
         Ok(Case::new(kernel.kernel()?)?)
     };
     problems.into_iter().map(one).collect()
+}
+
+/// Exit 0 if verdicts can be trusted for every kernel, 1 if not.
+fn calibrate(bencher: &mut Bencher, cases: &[Case], verdicts: usize, format: Format) -> anyhow::Result<Exit> {
+    let (mut all, mut holds) = (vec![], true);
+    let bar = progress(2 * verdicts * cases.len());
+    for case in cases {
+        bar.set_message(case.problem.to_string());
+        let found = bencher.calibrate(case, verdicts, &|| bar.inc(1)).map_err(anyhow::Error::msg)?;
+        holds &= found.holds();
+        all.push((case.problem.to_string(), found));
+    }
+    bar.finish_and_clear();
+    let exit = Exit::of_findings(!holds);
+    if format == Format::Json {
+        let one = |(problem, found): &(String, Calibration)| json!({ "problem": problem, "verdicts": found, "holds": found.holds() });
+        print_json("bench", exit.verdict(), exit, json!({ "calibration": all.iter().map(one).collect::<Vec<_>>() }));
+        return Ok(exit);
+    }
+    for (problem, found) in &all {
+        let counts = |counts: &BTreeMap<String, usize>| {
+            counts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect::<Vec<_>>().join(", ")
+        };
+        println!("{problem}: against itself: {}", counts(&found.of_the_same));
+        println!("{problem}: slowed down by {:.0} %: {}", SLOWDOWN * 100.0, counts(&found.of_slower));
+    }
+    println!("verdicts {}", if holds { "can be trusted" } else { "CANNOT be trusted" });
+    Ok(exit)
 }
 
 fn progress(points: usize) -> ProgressBar {

@@ -1,10 +1,12 @@
 //! Kernels against peers, by the measuring protocol.
 
+mod calibration;
 mod grid;
 mod point;
 mod run;
 mod samples;
 
+pub use calibration::{Calibration, SLOWDOWN};
 pub use grid::Grid;
 pub use point::{CANDIDATES, Contender, Missing, Point};
 pub use run::{Bencher, Patience};

@@ -59,6 +59,10 @@ impl Bencher {
         Bencher { cuda, peers, missing, patience: Patience::default(), seed: 0, monitor }
     }
 
+    pub(super) fn cuda(&self) -> &Cuda {
+        &self.cuda
+    }
+
     pub fn device(&self) -> &cuda::Device {
         self.cuda.device()
     }
@@ -73,9 +77,7 @@ impl Bencher {
     /// An error is the candidate's: it does not run, or is wrong.
     pub fn point(&mut self, case: &Case, contract: Contract, cold: bool) -> Result<Point, String> {
         let plan = Plan::of(&case.problem, self.cuda.device(), contract, cold, self.patience.warm_up);
-        let drawn = |set: usize| harness::memory(case, self.seed + set as u64, Poison::Signalling);
-        let memories: Result<Vec<Memory>, _> = (0..plan.sets).into_par_iter().map(drawn).collect();
-        let memories = memories.map_err(|error| error.to_string())?;
+        let memories = drawn(case, self.seed, plan.sets)?;
         let candidate = || Candidate::new(&self.cuda, case, plan, &memories);
         let mut candidates = [candidate()?, candidate()?];
         let mut absent = self.missing.clone();
@@ -153,6 +155,12 @@ impl Bencher {
             rounds,
         }
     }
+}
+
+/// Sets of buffers, each with inputs of its own.
+pub(super) fn drawn(case: &Case, seed: u64, sets: usize) -> Result<Vec<Memory>, String> {
+    let one = |set: usize| harness::memory(case, seed + set as u64, Poison::Signalling);
+    (0..sets).into_par_iter().map(one).collect::<Result<_, _>>().map_err(|error| error.to_string())
 }
 
 fn missing(name: &str, PeerError(why): PeerError) -> Missing {

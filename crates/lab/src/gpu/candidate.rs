@@ -1,11 +1,12 @@
 //! A kernel of the user's or of ours, ready to be timed.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cuda::{Cuda, Event, Graph, Loaded, Stream};
 use launch::{Contents, Memory};
 
 use super::buffers::{BufferKernels, Buffers, Fingerprint};
+use super::delay::Delay;
 use super::plan::{Contract, Plan};
 use super::rows;
 use super::stamp::Stamps;
@@ -35,6 +36,8 @@ pub struct Candidate {
     stream: Stream,
     stamps: Stamps,
     graph: Option<Graph>,
+    /// At the end of every sample.
+    delay: Option<Delay>,
     samples: usize,
     /// What inputs held before anything ran, and outputs after the first run, which nobody timed.
     before: Vec<Fingerprint>,
@@ -84,6 +87,7 @@ impl Candidate {
             stamps: Stamps::new(cuda.context())?,
             stream,
             graph: None,
+            delay: None,
             samples: 0,
             before: vec![],
             after: vec![],
@@ -114,12 +118,24 @@ impl Candidate {
     }
 
     fn capture(&mut self) -> Result<Graph, cuda::Error> {
-        let Candidate { sets, stream, stamps, plan, .. } = self;
+        let Candidate { sets, stream, stamps, plan, delay, .. } = self;
         Graph::capture(stream, || {
             stamps.begin(stream)?;
             (0..plan.calls).try_for_each(|call| sets[call % plan.sets].enqueue(stream))?;
+            delay.iter().try_for_each(|delay| delay.enqueue(stream))?;
             stamps.end(stream)
         })
+    }
+
+    /// From now on each call takes so many seconds longer: what a sample's calls lose is lost at its end.
+    pub fn slow_down(&mut self, seconds: f64) -> Result<(), String> {
+        let time = Duration::from_secs_f64(seconds * self.plan.calls as f64);
+        let slowed = Delay::new(self.stream.context(), time).and_then(|delay| {
+            self.delay = Some(delay);
+            self.capture()
+        });
+        self.graph = Some(slowed.map_err(|error| error.to_string())?);
+        Ok(())
     }
 
     /// Warms up, poisons all outputs, times the plan's calls, and looks at what they left. Nothing between warming up and the

@@ -5,6 +5,7 @@
 
 mod buffers;
 mod candidate;
+mod delay;
 mod peer;
 mod plan;
 pub(crate) mod rows;

@@ -71,7 +71,7 @@ pub struct Plan {
 }
 
 /// Before a sample the same work is done for about this long: clock and power follow within some milliseconds.
-pub const WARM_UP: Duration = Duration::from_millis(10);
+pub const WARM_UP: Duration = Duration::from_millis(20);
 
 /// One sample lasts about this long, or longer.
 const SAMPLE_SECONDS: f64 = 2e-3;

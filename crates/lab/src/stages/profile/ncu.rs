@@ -13,7 +13,7 @@ const CACHE: &str = "lts__throughput.avg.pct_of_peak_sustained_elapsed";
 
 /// Metric names of what warps wait for are this, the reason, and the rest.
 const STALLED: (&str, &str) = ("smsp__average_warps_issue_stalled_", "_per_issue_active.ratio");
-/// Reasons of the section "Warp State Statistics", in the words of the metrics; `selected` is no stall.
+/// Reasons of the section "Warp State Statistics", in the words of the metrics; `selected` is no stall. Not every GPU has all.
 const REASONS: [&str; 17] = [
     "barrier",
     "branch_resolve",
@@ -80,7 +80,7 @@ impl Table {
     fn launch(&self, row: &[String]) -> Result<Profiled, String> {
         let share = |name: &str| self.number(row, name).map(Figure::new);
         let mut stalls: Vec<(f64, &str)> = Vec::new();
-        for reason in REASONS {
+        for reason in REASONS.into_iter().filter(|reason| self.column(&stalled(reason)).is_ok()) {
             stalls.push((self.number(row, &stalled(reason))?, reason));
         }
         stalls.sort_by(|a, b| b.0.total_cmp(&a.0));
