@@ -55,7 +55,7 @@ pub use outcome::{Outcome, State, Tally};
 pub use pack::Pack;
 pub use progress::{Progress, Silent};
 pub use prove::prove;
-pub use report::table;
+pub use report::{Format as ReportFormat, report, table};
 pub use request::{Request, Settings, witnesses};
 pub use stages::Stage;
 pub use tools::{Tool, Toolbox};

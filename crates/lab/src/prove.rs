@@ -14,7 +14,7 @@ use crate::kept::Kept;
 use crate::machine::{self, Machine};
 use crate::outcome::Outcome;
 use crate::pack::manifest::{Claim, Manifest};
-use crate::pack::{Files, MANIFEST, Pack, REPORT, SUMS, kernel_path, recipe_text, sums, write};
+use crate::pack::{Files, MANIFEST, PAGE, Pack, REPORT, SUMS, kernel_path, recipe_text, sums, write};
 use crate::report::{self, Facts};
 use crate::stages::code::Disassembly;
 use crate::stages::{
@@ -48,6 +48,8 @@ pub(crate) fn files(request: &Request, evidence: &Evidence, kernels: Files, cost
     files.extend(evidence.files().into_iter().map(|(path, text)| (path, text.into_bytes())));
     let version = env!("CARGO_PKG_VERSION");
     let facts = Facts { version, command, cases, evidence, outcomes: &outcomes, cost };
+    let page = report::html(&facts, &files);
+    files.insert(PAGE.into(), page.into_bytes());
     files.insert(REPORT.into(), report::markdown(&facts).into_bytes());
     let machine = Machine::here(tools);
     let claim = Claim { command, settings, cases, outcomes: &outcomes, machine, cost, time: machine::now() };

@@ -1,4 +1,8 @@
-//! What people read: the table on a terminal, and `REPORT.md`.
+//! What people read: the table on a terminal, `REPORT.md`, and the page `report.html`.
+
+mod chart;
+mod page;
+mod printed;
 
 use std::fmt::Write;
 
@@ -8,6 +12,9 @@ use crate::gate::{Gate, SecondRun};
 use crate::outcome::{Outcome, State, Tally};
 use crate::stages::parity::{Compared, Controlled, Noticed};
 use crate::stages::{Evidence, Record};
+
+pub(crate) use page::html;
+pub use printed::{Format, report};
 
 /// Stage, result and one sentence, a line each; `(kept)` where the stage was not run again.
 pub fn table(outcomes: &[Outcome], cost: &Cost) -> String {
@@ -19,7 +26,7 @@ pub fn table(outcomes: &[Outcome], cost: &Cost) -> String {
     text
 }
 
-/// Everything in `REPORT.md`; of this only the cost differs between two runs.
+/// Everything in `REPORT.md` and `report.html`; of this only the cost differs between two runs, and the page has it not.
 pub(crate) struct Facts<'a> {
     pub version: &'a str,
     pub command: &'a str,

@@ -6,6 +6,6 @@ mod run;
 mod samples;
 
 pub use grid::Grid;
-pub use point::{Contender, Missing, Point};
+pub use point::{CANDIDATES, Contender, Missing, Point};
 pub use run::{Bencher, Patience};
 pub use samples::csv;

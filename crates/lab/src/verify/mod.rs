@@ -12,7 +12,7 @@ use crate::figures::Subject;
 use crate::gate::Made;
 use crate::outcome::{Outcome, Tally};
 use crate::pack::manifest::{Manifest, Predicate, StageLine};
-use crate::pack::{Files, MANIFEST, REPORT, SUMS, kernel_path, recipe_text, sums, write};
+use crate::pack::{Files, MANIFEST, PAGE, REPORT, SUMS, kernel_path, recipe_text, sums, write};
 use crate::prove::Bench;
 use crate::report::{self, Facts};
 use crate::stages::code::Disassembly;
@@ -174,8 +174,10 @@ impl Verifier<'_> {
         self.push(CheckResult::Holds);
         let Predicate { version, command, cost, .. } = &manifest.predicate;
         let facts = Facts { version, command, cases: &cases, evidence: &evidence, outcomes: &self.outcomes, cost };
-        if self.files.get(REPORT).map(Vec::as_slice) != Some(report::markdown(&facts).as_bytes()) {
-            return Err(format!("{REPORT} does not say what follows from the logs"));
+        for (path, text) in [(REPORT, report::markdown(&facts)), (PAGE, report::html(&facts, self.files))] {
+            if self.files.get(path).map(Vec::as_slice) != Some(text.as_bytes()) {
+                return Err(format!("{path} does not say what follows from the logs"));
+            }
         }
         self.push(CheckResult::Holds);
         Ok((manifest, cases, evidence))
@@ -261,7 +263,7 @@ impl Verifier<'_> {
 
     /// A pack has the files that its logs speak of, and no others.
     fn expected_files(&self, cases: &[Case], evidence: &Evidence) -> Broken {
-        let mut expected: BTreeSet<String> = [MANIFEST, SUMS, REPORT].map(String::from).into();
+        let mut expected: BTreeSet<String> = [MANIFEST, SUMS, REPORT, PAGE].map(String::from).into();
         expected.extend(Stage::ALL.map(Stage::log));
         for case in cases {
             expected.extend(["kernel.ptx", "kernel.toml"].map(|file| kernel_path(&case.name, file)));
