@@ -72,21 +72,41 @@ impl Svg {
 /// `M0 0l3.1 2`: after the first, each point from the one before, which takes the fewest bytes.
 fn polyline(points: &[(f64, f64)]) -> String {
     let tenths = |value: f64| (value * 10.0).round() as i64;
+    let corners = corners(points.iter().map(|point| (tenths(point.0), tenths(point.1))));
     let mut text = String::new();
     let mut last = (0, 0);
-    for (place, point) in points.iter().enumerate() {
-        let here = (tenths(point.0), tenths(point.1));
+    for (place, here) in corners.into_iter().enumerate() {
         let [across, down] = [here.0 - last.0, here.1 - last.1].map(|tenths| number(tenths as f64 / 10.0));
-        let _ = match (place, here.0 == last.0, here.1 == last.1) {
+        let _ = match (place, across.as_str(), down.as_str()) {
             (0, ..) => write!(text, "M{across} {down}"),
-            (_, true, true) => Ok(()),
-            (_, true, false) => write!(text, "v{down}"),
-            (_, false, true) => write!(text, "h{across}"),
-            (_, false, false) => write!(text, "l{across} {down}"),
+            (_, "0", _) => write!(text, "v{down}"),
+            (_, _, "0") => write!(text, "h{across}"),
+            _ => write!(text, "l{across} {down}"),
         };
         last = here;
     }
     text
+}
+
+/// Without points that lie on the point before, or on the way straight up or across to the next.
+fn corners(points: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
+    let mut corners: Vec<(i64, i64)> = Vec::new();
+    for here in points {
+        if let [.., before, last] = corners[..] {
+            let between = |of: fn((i64, i64)) -> i64| {
+                (of(before)..=of(here)).contains(&of(last)) || (of(here)..=of(before)).contains(&of(last))
+            };
+            let up = before.0 == last.0 && last.0 == here.0 && between(|point| point.1);
+            let across = before.1 == last.1 && last.1 == here.1 && between(|point| point.0);
+            if up || across {
+                corners.pop();
+            }
+        }
+        if corners.last() != Some(&here) {
+            corners.push(here);
+        }
+    }
+    corners
 }
 
 /// One decimal, which is a tenth of a pixel; none where it is zero.
@@ -111,3 +131,6 @@ pub(crate) fn escape(text: &str) -> String {
     }
     escaped
 }
+
+#[cfg(test)]
+pub(in crate::report) mod tests;

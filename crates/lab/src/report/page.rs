@@ -12,10 +12,11 @@ mod verdict;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Environment, UndefinedBehavior};
+use minijinja::{Environment, UndefinedBehavior, Value};
 use serde::Serialize;
 
 use super::Facts;
+use super::chart::escape;
 use crate::bench::Point;
 use crate::pack::Files;
 use crate::stages::Evidence;
@@ -74,13 +75,33 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     // A name that nobody gave is a mistake of ours.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.add_filter("sentence", sentence);
     for (name, text) in TEMPLATES {
         environment.add_template(name, text)?;
     }
     Ok(environment)
 }
 
+/// What a log or an outcome says, as a sentence: with a capital, a full stop, and what stands in backticks as code.
+fn sentence(text: &str) -> Value {
+    let mut letters = text.trim_end_matches('.').chars();
+    let capital: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    let text = escape(&format!("{capital}{}.", letters.as_str()));
+    let parts: Vec<&str> = text.split('`').collect();
+    // Of a backtick without its second nothing is made.
+    let paired = parts.len() % 2 == 1;
+    let tag = |place: usize| if place % 2 == 1 { "<code>" } else { "</code>" };
+    let marked = parts.iter().enumerate().map(|(place, part)| match place {
+        0 => part.to_string(),
+        _ => format!("{}{part}", if paired { tag(place) } else { "`" }),
+    });
+    Value::from_safe_string(marked.collect())
+}
+
 /// What the stage `bench` measured.
 fn points(_evidence: &Evidence) -> &[Point] {
     &[]
 }
+
+#[cfg(test)]
+mod tests;

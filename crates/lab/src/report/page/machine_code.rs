@@ -11,7 +11,7 @@ use crate::sass::{Class, Counts, Function, Listing, Loop, loops, main_loop};
 use crate::stages::Record;
 
 /// Listings have this many bytes in all, so that the page stays small; of the others it has the counts.
-const MOST_BYTES: usize = 320_000;
+const MOST_BYTES: usize = 260_000;
 
 #[derive(Serialize)]
 pub(super) struct View {

@@ -10,6 +10,7 @@ pub(super) struct View {
     /// `held`, `failed` or `undecided`: what the gate `merge` says.
     class: &'static str,
     headline: &'static str,
+    plain: &'static str,
     lead: String,
     stages: Vec<Stage>,
     groups: Vec<Group>,
@@ -36,14 +37,19 @@ struct Group {
 
 pub(super) fn view(outcomes: &[Outcome]) -> View {
     let judged = |gate: Gate| gate.judge(outcomes, &SecondRun::NotGiven);
-    let (class, headline) = match judged(Gate::merge()) {
-        GateResult::Held => ("held", "Gate merge holds"),
-        GateResult::Failed(_) => ("failed", "Gate merge failed"),
-        GateResult::Undecided(_) => ("undecided", "Gate merge is undecided"),
+    let (class, headline, plain) = match judged(Gate::merge()) {
+        GateResult::Held => ("held", "Gate merge holds", "Every stage that a merge asks for has passed."),
+        GateResult::Failed(_) => ("failed", "Gate merge failed", "A stage that a merge asks for has failed."),
+        GateResult::Undecided(_) => (
+            "undecided",
+            "Gate merge is undecided",
+            "Nothing failed, but a stage that a merge asks for was not run or not decided.",
+        ),
     };
     View {
         class,
         headline,
+        plain,
         lead: lead(outcomes),
         stages: outcomes.iter().map(stage).collect(),
         groups: groups(outcomes),
