@@ -27,7 +27,7 @@ pub(crate) fn clock(point: &Point) -> Option<String> {
         frame.below(last, &rounds.len().to_string());
     }
     let places: Vec<(f64, f64)> = clocks.iter().map(|(number, clock)| frame.place(*number as f64, *clock)).collect();
-    frame.svg.path("curve c0", &places);
+    frame.svg.path("curve clock", &places);
     let kept = point.rounds.kept();
     for ((number, _), place) in clocks.iter().zip(&places) {
         if !kept.iter().any(|round| std::ptr::eq(*round, &rounds[*number])) {

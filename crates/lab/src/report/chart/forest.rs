@@ -22,6 +22,8 @@ const APART: f64 = 14.0;
 /// Every problem with its peers.
 #[derive(Serialize)]
 pub(crate) struct Forest {
+    /// `Of 90 comparisons the candidate is faster in 60, equal in 3, slower in 20; 7 are not decided.`
+    tally: String,
     marks: Vec<Mark>,
     groups: Vec<Group>,
 }
@@ -56,7 +58,22 @@ struct Row {
 
 pub(crate) fn forest(points: &[Point]) -> Forest {
     let scale = scale(points);
-    Forest { marks: marks(&scale), groups: points.iter().map(|point| group(point, &scale)).collect() }
+    Forest {
+        tally: tally(points),
+        marks: marks(&scale),
+        groups: points.iter().map(|point| group(point, &scale)).collect(),
+    }
+}
+
+fn tally(points: &[Point]) -> String {
+    let verdicts: Vec<String> =
+        points.iter().flat_map(Point::duels).map(|(_, versus)| versus.verdict.to_string()).collect();
+    let count = |word: &str| verdicts.iter().filter(|verdict| *verdict == word).count();
+    let [faster, equal, slower, open] = ["FASTER", "EQUAL", "SLOWER", "AMBIGUOUS"].map(count);
+    let all = crate::stages::counted(verdicts.len(), "comparison");
+    format!(
+        "Of {all}, the candidate is faster in {faster}, equal in {equal} and slower in {slower}; {open} not decided."
+    )
 }
 
 fn group(point: &Point, scale: &Scale) -> Group {

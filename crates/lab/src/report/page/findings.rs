@@ -33,7 +33,6 @@ struct Shown {
     kernel: String,
     check: String,
     severity: String,
-    message: String,
     text: String,
 }
 
@@ -106,7 +105,6 @@ impl Met<'_> {
             kernel: self.case.name.clone(),
             check: self.found.check.clone(),
             severity: self.found.severity.clone(),
-            message: self.found.message.clone(),
             text: self.text().unwrap_or_else(|| self.found.to_string()),
         }
     }

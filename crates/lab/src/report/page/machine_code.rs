@@ -8,7 +8,7 @@ use crate::pack::{Files, kernel_path};
 use crate::report::Facts;
 use crate::report::chart::escape;
 use crate::sass::{Class, Counts, Function, Listing, Loop, loops, main_loop};
-use crate::stages::Record;
+use crate::stages::{Record, counted};
 
 /// Listings have this many bytes in all, so that the page stays small; of the others it has the counts.
 const MOST_BYTES: usize = 260_000;
@@ -27,9 +27,7 @@ struct Code {
     /// Kernels with their targets.
     places: Vec<Place>,
     function: String,
-    instructions: usize,
-    tensor: usize,
-    copies: usize,
+    facts: String,
     loops: Vec<Row>,
     /// The main loop as markup; empty where there is none, or no room.
     listing: String,
@@ -120,14 +118,22 @@ fn code(function: &Function) -> Code {
     Code {
         places: vec![],
         function: function.name.clone(),
-        instructions: instructions.len(),
-        tensor: counts.of(Class::Tensor),
-        copies: counts.of(Class::CopyIn) + counts.of(Class::CopyOut),
+        facts: facts(&counts, main.map(|main| &loops[main].counts)),
         loops: loops.iter().enumerate().map(row).collect(),
         listing: main.map_or(String::new(), |main| listing(function, &loops[main])),
         has_loop: main.is_some(),
         text: instructions.iter().map(|one| format!("{:x} {}\n", one.address, one.text)).collect(),
     }
+}
+
+/// `750 instructions: 32 tensor-core, 18 copying asynchronously; 285 in the main loop: 32 tensor-core, …`.
+fn facts(all: &Counts, main: Option<&Counts>) -> String {
+    let of = |counts: &Counts| {
+        let copied = counts.of(Class::CopyIn) + counts.of(Class::CopyOut);
+        format!("{} tensor-core, {copied} copying asynchronously", counts.of(Class::Tensor))
+    };
+    let main = main.map_or(String::new(), |main| format!("; {} in the main loop: {}", main.all(), of(main)));
+    format!("{}: {}{main}", counted(all.all(), "instruction"), of(all))
 }
 
 /// `0ec0 T HMMA.16816.F32 R56, R16.reuse, R68, RZ`, a line each; what has no letter has no markup.

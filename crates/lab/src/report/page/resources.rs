@@ -6,92 +6,90 @@ use crate::report::Facts;
 use crate::stages::Record;
 use crate::stages::resources::Used;
 
+/// The columns, each with its unit.
+const FIGURES: [(&str, Figure); 7] = [
+    ("registers", |used| Some(used.registers)),
+    ("spilled", |used| Some(used.spill_store_bytes + used.spill_load_bytes)),
+    ("stack", |used| Some(used.stack_bytes)),
+    ("shared", |used| Some(used.shared_bytes)),
+    ("threads", |used| Some(used.threads)),
+    ("blocks", |used| used.blocks_per_processor),
+    ("% occupancy", |used| used.occupancy_percent),
+];
+
+type Figure = fn(&Used) -> Option<u32>;
+
 #[derive(Serialize)]
 pub(super) struct View {
     nothing: String,
-    rows: Vec<Row>,
-}
-
-/// One entry of some kernels, which take the same, on one target.
-#[derive(Serialize)]
-struct Row {
-    kernels: Vec<String>,
-    /// The rows of these kernels, of which this is the first; else none.
-    span: usize,
-    target: String,
-    registers: u32,
-    spilled: u32,
-    stack: u32,
-    shared: u32,
-    threads: u32,
-    blocks: String,
-    occupancy: String,
-    /// Against the first kernel on the same target, and against the same kernel on its first target.
-    kernel_difference: String,
-    target_difference: String,
+    columns: [&'static str; FIGURES.len()],
+    groups: Vec<Group>,
 }
 
 /// Kernels that take the same on every target.
-struct Group<'a> {
+#[derive(Serialize)]
+struct Group {
     kernels: Vec<String>,
-    used: &'a [Used],
+    /// Against the first kernel, on the first target.
+    difference: String,
+    rows: Vec<Row>,
+}
+
+/// One entry on one target.
+#[derive(Serialize)]
+struct Row {
+    target: String,
+    /// Each with what it is more or less than on the first target.
+    cells: Vec<(String, String)>,
 }
 
 pub(super) fn view(facts: &Facts) -> View {
-    let log = match &facts.evidence.resources {
-        Record::NotRun { why } => return View { nothing: format!("resources was not run: {why}."), rows: vec![] },
-        Record::Ran(log) => log,
-    };
-    let mut groups: Vec<Group> = Vec::new();
-    for entry in &log.kernels {
-        match groups.iter_mut().find(|group| group.used == entry.used) {
-            Some(group) => group.kernels.push(entry.subject.kernel.clone()),
-            None => groups.push(Group { kernels: vec![entry.subject.kernel.clone()], used: &entry.used }),
+    let (mut nothing, mut groups) = (String::new(), Vec::new());
+    match &facts.evidence.resources {
+        Record::NotRun { why } => nothing = format!("resources was not run: {why}"),
+        Record::Ran(log) => {
+            let mut known: Vec<(&[Used], Vec<String>)> = Vec::new();
+            for entry in &log.kernels {
+                match known.iter_mut().find(|(used, _)| *used == entry.used) {
+                    Some((_, kernels)) => kernels.push(entry.subject.kernel.clone()),
+                    None => known.push((&entry.used, vec![entry.subject.kernel.clone()])),
+                }
+            }
+            let first = known.first().map_or(&[][..], |(used, _)| *used);
+            groups.extend(known.iter().map(|(used, kernels)| group(used, kernels, first)));
         }
     }
-    let first = groups.first().map_or(&[][..], |group| group.used);
-    View { nothing: String::new(), rows: groups.iter().flat_map(|group| rows(group, first)).collect() }
+    View { nothing, columns: FIGURES.map(|(name, _)| name), groups }
 }
 
-fn rows(group: &Group, first: &[Used]) -> Vec<Row> {
-    let row = |(place, used): (usize, &Used)| {
-        let optional = |value: Option<u32>, unit: &str| value.map_or("?".into(), |value| format!("{value}{unit}"));
-        let same_entry = |other: &&Used| other.entry == used.entry;
-        let of_first = first.iter().find(|other| other.target == used.target);
-        let of_target = group.used.iter().find(same_entry);
-        Row {
-            kernels: group.kernels.clone(),
-            span: if place == 0 { group.used.len() } else { 0 },
-            target: used.target.clone(),
-            registers: used.registers,
-            spilled: used.spill_store_bytes + used.spill_load_bytes,
-            stack: used.stack_bytes,
-            shared: used.shared_bytes,
-            threads: used.threads,
-            blocks: optional(used.blocks_per_processor, ""),
-            occupancy: optional(used.occupancy_percent, " %"),
-            kernel_difference: of_first.map_or(String::new(), |other| difference(other, used)),
-            target_difference: of_target.map_or(String::new(), |other| difference(other, used)),
-        }
+fn group(used: &[Used], kernels: &[String], first: &[Used]) -> Group {
+    let row = |one: &Used| {
+        let base = used.iter().find(|other| other.entry == one.entry).unwrap_or(one);
+        let cell = |(_, of): (&str, Figure)| {
+            let value = of(one).map_or("?".into(), |value| value.to_string());
+            (value, change(of(base), of(one)))
+        };
+        Row { target: one.target.clone(), cells: FIGURES.map(cell).into() }
     };
-    group.used.iter().enumerate().map(row).collect()
+    let difference = match (first.first(), used.first()) {
+        (Some(from), Some(to)) if from.target == to.target => difference(from, to),
+        _ => String::new(),
+    };
+    Group { kernels: kernels.to_vec(), difference, rows: used.iter().map(row).collect() }
 }
 
 /// `+46 registers, −8 % occupancy`; empty where nothing differs.
 fn difference(from: &Used, to: &Used) -> String {
-    let spilled = |used: &Used| used.spill_store_bytes + used.spill_load_bytes;
-    let figures = [
-        (from.registers, to.registers, "registers"),
-        (spilled(from), spilled(to), "spilled"),
-        (from.stack_bytes, to.stack_bytes, "stack"),
-        (from.shared_bytes, to.shared_bytes, "shared"),
-        (from.threads, to.threads, "threads"),
-        (from.occupancy_percent.unwrap_or(0), to.occupancy_percent.unwrap_or(0), "% occupancy"),
-    ];
-    let signed = |(from, to, what): (u32, u32, &str)| match i64::from(to) - i64::from(from) {
-        0 => None,
-        more @ 1.. => Some(format!("+{more} {what}")),
-        less => Some(format!("−{} {what}", -less)),
-    };
-    figures.into_iter().filter_map(signed).collect::<Vec<_>>().join(", ")
+    let changes = FIGURES.map(|(name, of)| (change(of(from), of(to)), name));
+    let told = changes.iter().filter(|(change, _)| !change.is_empty()).map(|(change, name)| format!("{change} {name}"));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// `+9`, `−9`, or nothing.
+fn change(from: Option<u32>, to: Option<u32>) -> String {
+    match from.zip(to).map_or(0, |(from, to)| i64::from(to) - i64::from(from)) {
+        0 => String::new(),
+        more @ 1.. => format!("+{more}"),
+        less => format!("−{}", -less),
+    }
 }
