@@ -39,6 +39,7 @@ mod report;
 mod request;
 pub mod sass;
 pub mod stages;
+pub mod timeline;
 pub mod tools;
 pub mod usage;
 mod verify;

@@ -20,6 +20,7 @@ use crate::stages::code::Disassembly;
 use crate::stages::{
     Evidence, Log, Record, Stage, assemble, bench, code, parity, profile, resources, sanitize, stress,
 };
+use crate::timeline;
 use crate::{Error, Progress, Request, Settings, Tool, Toolbox};
 
 /// Runs every stage on every kernel and writes a pack.
@@ -232,7 +233,7 @@ impl Bench<'_> {
             Ok(map(runs, |runs| {
                 let (runs, found): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
                 findings = distinct(found.into_iter().flatten());
-                sanitize_report(self.cases, seeds.len(), runs)
+                sanitize_report(self.cases, self.settings, runs)
             }))
         })?;
         Ok((record, findings))
@@ -310,10 +311,11 @@ fn map<T, U>(record: Record<T>, with: impl FnOnce(T) -> U) -> Record<U> {
     }
 }
 
-fn sanitize_report(cases: &[Case], seeds: usize, runs: Vec<sanitize::Run>) -> sanitize::Report {
+fn sanitize_report(cases: &[Case], settings: &Settings, runs: Vec<sanitize::Run>) -> sanitize::Report {
+    let (seeds, timeline) = (settings.seeds.len(), cases.first().and_then(|case| timeline::of(case, settings)));
     let mut runs = runs.into_iter();
     let entry = |case: &Case| sanitize::Entry { subject: case.subject(), runs: runs.by_ref().take(seeds).collect() };
-    sanitize::Report { kernels: cases.iter().map(entry).collect() }
+    sanitize::Report { kernels: cases.iter().map(entry).collect(), timeline }
 }
 
 /// The first of each pair of lines and check: seeds repeat what one of them found.

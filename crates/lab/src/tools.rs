@@ -117,8 +117,8 @@ fn version(text: &str) -> Option<String> {
 }
 
 impl Tool {
-    /// Runs it; an error is one that kept it from running.
-    /// Runs in a folder of its own: ptxas writes size and time of the files that `.file` names into the cubin, if they are there.
+    /// Runs it in a folder; an error is one that kept it from running. The folder is not the current one, because ptxas
+    /// writes size and time of the files that `.file` names into the cubin, where it finds them.
     pub(crate) fn run(&self, folder: &Path, arguments: &[&std::ffi::OsStr]) -> Result<Output, String> {
         // A relative path would be looked up from that folder.
         let path = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());

@@ -7,6 +7,7 @@ pub(crate) mod distribution;
 pub(crate) mod forest;
 mod frame;
 pub(crate) mod heat;
+pub(crate) mod pipeline;
 mod scale;
 pub(crate) mod series;
 pub(crate) mod throughput;

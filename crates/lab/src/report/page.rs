@@ -17,12 +17,13 @@ use serde::Serialize;
 
 use super::Facts;
 use super::chart::escape;
+use super::chart::pipeline::{Pipeline, pipeline};
 use crate::bench::Point;
 use crate::pack::Files;
-use crate::stages::Evidence;
+use crate::stages::{Evidence, Record};
 
 /// Templates by name; what they are given is escaped, because their names end in `.html`.
-const TEMPLATES: [(&str, &str); 8] = [
+const TEMPLATES: [(&str, &str); 9] = [
     ("page.html", include_str!("page/templates/page.html")),
     ("verdict.html", include_str!("page/templates/verdict.html")),
     ("matrix.html", include_str!("page/templates/matrix.html")),
@@ -31,6 +32,7 @@ const TEMPLATES: [(&str, &str); 8] = [
     ("machine_code.html", include_str!("page/templates/machine_code.html")),
     ("resources.html", include_str!("page/templates/resources.html")),
     ("samples.html", include_str!("page/templates/samples.html")),
+    ("pipeline.html", include_str!("page/templates/pipeline.html")),
 ];
 const STYLE: &str = include_str!("page/templates/style.css");
 
@@ -52,6 +54,7 @@ fn render(facts: &Facts, files: &Files, points: &[Point]) -> Result<String, mini
         findings: findings::view(facts),
         machine_code: machine_code::view(facts, files),
         resources: resources::view(facts),
+        pipeline: drawn(facts.evidence),
     };
     environment()?.get_template("page.html")?.render(Serde(page))
 }
@@ -68,6 +71,7 @@ struct Page<'a> {
     findings: findings::View,
     machine_code: machine_code::View,
     resources: resources::View,
+    pipeline: Option<Pipeline>,
 }
 
 fn environment() -> Result<Environment<'static>, minijinja::Error> {
@@ -82,11 +86,16 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     Ok(environment)
 }
 
-/// What a log or an outcome says, as a sentence: with a capital, a full stop, and what stands in backticks as code.
+/// What a log or an outcome says, as a sentence: with a capital, a full stop, and what stands in backticks as code. A word
+/// before a colon is a name, and stays as it is.
 fn sentence(text: &str) -> Value {
+    let names = text.split(' ').next().is_some_and(|word| word.ends_with(':'));
     let mut letters = text.trim_end_matches('.').chars();
-    let capital: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
-    let text = escape(&format!("{capital}{}.", letters.as_str()));
+    let first: String = match letters.next() {
+        Some(first) if !names => first.to_uppercase().collect(),
+        first => first.into_iter().collect(),
+    };
+    let text = escape(&format!("{first}{}.", letters.as_str()));
     let parts: Vec<&str> = text.split('`').collect();
     // Of a backtick without its second nothing is made.
     let paired = parts.len() % 2 == 1;
@@ -96,6 +105,14 @@ fn sentence(text: &str) -> Value {
         _ => format!("{}{part}", if paired { tag(place) } else { "`" }),
     });
     Value::from_safe_string(marked.collect())
+}
+
+/// The timeline that the stage `sanitize` leaves.
+fn drawn(evidence: &Evidence) -> Option<Pipeline> {
+    match &evidence.sanitize {
+        Record::Ran(log) => log.timeline.as_ref().map(pipeline),
+        Record::NotRun { .. } => None,
+    }
 }
 
 /// What the stage `bench` measured.

@@ -12,6 +12,7 @@ use crate::pack::kernel_path;
 use crate::report::chart::tests::{point, points};
 use crate::sass::census;
 use crate::stages::{Record, assemble, bench, code, parity, profile, resources, sanitize, stress};
+use crate::timeline::{Timeline, Track};
 
 const SASS: &str = "\t.section\t.text.attention_forward,\"ax\",@progbits
 .L_x_0:
@@ -53,6 +54,7 @@ impl Made {
             parity: Record::<parity::Report>::NotRun { why: why() },
             sanitize: Record::Ran(sanitize::Report {
                 kernels: cases.iter().map(|case| sanitized(case.subject())).collect(),
+                timeline: Some(drawn_timeline()),
             }),
             stress: Record::<stress::Report>::NotRun { why: why() },
             resources: Record::Ran(resources::Report {
@@ -115,6 +117,13 @@ fn sanitized(subject: Subject) -> sanitize::Entry {
     sanitize::Entry { subject, runs: vec![run(0), run(1)] }
 }
 
+fn drawn_timeline() -> Timeline {
+    let spans = |text: &str| text.to_string().try_into().unwrap();
+    let track = |name: &str, busy, waits| Track { name: name.into(), busy: spans(busy), waits: spans(waits) };
+    let tracks = vec![track("warp 0", "0-40 60-100", "40-60"), track("copies", "10-50 20-60", "")];
+    Timeline { kernel: "one".into(), seed: 4, end: 100, cut: false, tracks }
+}
+
 fn attention_text() -> String {
     let problem = "f16 B1 H2 Sq33 Sk65 D64 full".parse().unwrap();
     attention::kernels::kernel(&problem, &attention::configs::CONFIGS[0]).unwrap().parsed.source.text
@@ -160,6 +169,7 @@ fn sections() {
     insta::assert_snapshot!("findings", section(&page, "findings"));
     insta::assert_snapshot!("machine_code", section(&page, "code"));
     insta::assert_snapshot!("resources", section(&page, "resources"));
+    insta::assert_snapshot!("pipeline", section(&page, "pipeline"));
     let without: String =
         ["speed", "throughput", "shapes", "samples"].map(|id| section(&page, id).to_string()).concat();
     assert_eq!(without.matches("Bench was not run: the stage needs a GPU").count(), 4, "{without}");
@@ -180,7 +190,8 @@ fn what_was_measured_is_shown() {
 #[test]
 fn the_verdict_comes_first() {
     let page = Made::small().page(&[]);
-    let order = ["<h1>", "evidence", "speed", "throughput", "findings", "code", "resources", "shapes", "samples"];
+    let order =
+        ["<h1>", "evidence", "speed", "throughput", "findings", "code", "resources", "shapes", "samples", "pipeline"];
     let places: Vec<usize> = order
         .iter()
         .map(|id| {
@@ -230,6 +241,7 @@ fn the_same_evidence_gives_the_same_bytes() {
 fn sentences_have_a_capital_and_a_full_stop() {
     let of = |text: &str| sentence(text).to_string();
     assert_eq!(of("get it with `pip install`"), "Get it with <code>pip install</code>.");
+    assert_eq!(of("racy: it is wrong"), "racy: it is wrong.");
     assert_eq!(of("a ` alone & more."), "A ` alone &amp; more.");
     assert_eq!(of(""), ".");
 }

@@ -53,7 +53,10 @@ pub(super) fn view(outcomes: &[Outcome]) -> View {
         lead: lead(outcomes),
         stages: outcomes.iter().map(stage).collect(),
         groups: groups(outcomes),
-        publication: judged(Gate::publication()).to_string(),
+        publication: format!(
+            "gate `publication`, which also asks for measured speed and a second run: {}",
+            judged(Gate::publication())
+        ),
     }
 }
 
