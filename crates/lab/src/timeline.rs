@@ -146,7 +146,12 @@ impl TryFrom<String> for Spans {
         };
         let words = text.split(' ').filter(|word| !word.is_empty());
         let spans = words.map(|word| span(word).ok_or_else(|| format!("`{word}` is no span: expected 3-17")));
-        spans.collect::<Result<_, _>>().map(Spans)
+        let spans: Vec<(u64, u64)> = spans.collect::<Result<_, _>>()?;
+        // Whoever reads a log need not draw for hours.
+        match spans.len() {
+            0..=MOST_SLICES => Ok(Spans(spans)),
+            many => Err(format!("{many} spans: expected at most {MOST_SLICES}")),
+        }
     }
 }
 
@@ -195,6 +200,7 @@ mod tests {
         let read = |text: &str| Spans::try_from(text.to_string());
         assert_eq!(read("0-162 648-707").unwrap().0, [(0, 162), (648, 707)]);
         assert_eq!(read("").unwrap().0, []);
+        assert!(read(&"1-2 ".repeat(MOST_SLICES)).is_ok() && read(&"1-2 ".repeat(MOST_SLICES + 1)).is_err());
         assert!(["7", "7-3", "a-b", "-1-2"].into_iter().all(|wrong| read(wrong).is_err()));
         assert_eq!(read("0-4 2-6").unwrap().depth(), [(0, 1), (2, 2), (4, 1), (6, 0)]);
     }

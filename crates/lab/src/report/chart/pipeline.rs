@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::Svg;
 use super::scale::Scale;
+use crate::stages::counted;
 use crate::timeline::{Spans, Timeline, Track};
 
 const WIDTH: f64 = 1000.0;
@@ -37,11 +38,11 @@ pub(crate) fn pipeline(timeline: &Timeline) -> Pipeline {
         about: Policy::of_seed(timeline.seed).about(),
         end: timeline.end,
         cut: timeline.cut,
-        rows: timeline.tracks.iter().map(|track| row(track, &scale, timeline.end)).collect(),
+        rows: timeline.tracks.iter().map(|track| row(track, &scale)).collect(),
     }
 }
 
-fn row(track: &Track, scale: &Scale, end: u64) -> Row {
+fn row(track: &Track, scale: &Scale) -> Row {
     let is_warp = track.name.starts_with("warp ");
     let mut svg = Svg::stretched(WIDTH, HEIGHT, &format!("timeline of {}", track.name));
     let depth = track.busy.depth();
@@ -52,9 +53,8 @@ fn row(track: &Track, scale: &Scale, end: u64) -> Row {
     } else {
         svg.path("flight", &stairs(&depth, most, scale));
     }
-    let waited: u64 = track.waits.0.iter().map(|(start, end)| end - start).sum();
     let note = match is_warp {
-        true => format!("waits {} %", 100 * waited / end.max(1)),
+        true => counted(track.waits.0.len(), "wait"),
         false => format!("{} in all, at most {most} at once", track.busy.0.len()),
     };
     Row { name: track.name.clone(), svg: svg.finish(), note }
