@@ -75,10 +75,9 @@ fn codes(facts: &Facts, files: &Files) -> Vec<Code> {
     let Record::Ran(log) = &facts.evidence.code else { return vec![] };
     let mut codes: Vec<Code> = Vec::new();
     for (entry, cubin) in log.kernels.iter().flat_map(|entry| entry.cubins.iter().map(move |cubin| (entry, cubin))) {
-        let path = kernel_path(&entry.subject.kernel, &format!("kernel.{}.sass", cubin.target));
-        let text = files.get(&path).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
+        let (path, text) = disassembly(files, &entry.subject.kernel, &cubin.target);
         // What cannot be read has failed the stage already.
-        let Ok(listing) = Listing::read(text) else { continue };
+        let Ok(listing) = Listing::read(&text) else { continue };
         for code in listing.functions.iter().map(code) {
             let place = match codes.iter().position(|known| known.text == code.text && known.function == code.function)
             {
@@ -92,6 +91,13 @@ fn codes(facts: &Facts, files: &Files) -> Vec<Code> {
         }
     }
     codes
+}
+
+/// What nvdisasm printed, and where a pack has it.
+fn disassembly(files: &Files, kernel: &str, target: &str) -> (String, String) {
+    let path = kernel_path(kernel, &format!("kernel.{target}.sass"));
+    let text = files.get(&path).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    (path, text.unwrap_or_default())
 }
 
 impl Code {
