@@ -14,6 +14,7 @@ mod origin;
 mod output;
 mod prove;
 mod ptx;
+mod report;
 mod run;
 mod sanitize;
 mod sarif;
@@ -39,6 +40,7 @@ pub enum Command {
     Explain(explain::Arguments),
     Filetests(filetests::Arguments),
     Verify(verify::Arguments),
+    Report(report::Arguments),
     Compare(compare::Arguments),
     Doctor(doctor::Arguments),
 }
@@ -56,6 +58,7 @@ impl Command {
             Command::Explain(arguments) => explain::execute(&arguments),
             Command::Filetests(arguments) => filetests::execute(&arguments),
             Command::Verify(arguments) => verify::execute(&arguments),
+            Command::Report(arguments) => report::execute(&arguments),
             Command::Compare(arguments) => compare::execute(&arguments),
             Command::Doctor(arguments) => doctor::execute(&arguments),
         }

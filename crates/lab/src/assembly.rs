@@ -61,7 +61,7 @@ pub(crate) fn run_ptxas(text: &str, target: &str, ptxas: &Tool) -> Result<Assemb
     fs::write(&source, text).map_err(|error| format!("{}: {error}", source.display()))?;
     let arch = format!("-arch={target}");
     let arguments = ["-v".as_ref(), arch.as_ref(), source.as_os_str(), "-o".as_ref(), cubin.as_os_str()];
-    let output = ptxas.run(&arguments)?;
+    let output = ptxas.run(folder.path(), &arguments)?;
     let said = said(&output.stderr, folder.path()).chain(said(&output.stdout, folder.path())).collect();
     let cubin = if output.status.success() { fs::read(&cubin).ok() } else { None };
     Ok(Assembled { said, cubin })
@@ -79,7 +79,7 @@ pub fn disassemble(cubin: &[u8], nvdisasm: &Tool) -> Result<String, String> {
     let folder = scratch()?;
     let path = folder.path().join("kernel.cubin");
     fs::write(&path, cubin).map_err(|error| format!("{}: {error}", path.display()))?;
-    let output = nvdisasm.run(&["-c".as_ref(), path.as_os_str()])?;
+    let output = nvdisasm.run(folder.path(), &["-c".as_ref(), path.as_os_str()])?;
     if !output.status.success() {
         return Err(format!("nvdisasm refused the cubin: {}", String::from_utf8_lossy(&output.stderr).trim()));
     }

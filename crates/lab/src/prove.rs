@@ -15,12 +15,13 @@ use crate::machine::{self, Machine};
 use crate::outcome::Outcome;
 use crate::pack::manifest::{Claim, Manifest};
 use crate::pack::{
-    Files, MANIFEST, Pack, REPORT, SAMPLES, SUMS, code_path, kernel_path, recipe_text, squeezed, sums, write,
+    Files, MANIFEST, PAGE, Pack, REPORT, SAMPLES, SUMS, code_path, kernel_path, recipe_text, squeezed, sums, write,
 };
 use crate::report::{self, Facts};
 use crate::stages::code::Disassembly;
 use crate::stages::half::{GpuLog, Half};
 use crate::stages::{Evidence, Log, Record, Stage, Subjects, assemble, code, parity, resources, sanitize, stress};
+use crate::timeline;
 use crate::{Error, Hardware, Progress, Request, Settings, Tool, Toolbox};
 
 /// Runs every stage on every kernel and writes a pack.
@@ -50,6 +51,8 @@ pub(crate) fn files(request: &Request, evidence: &Evidence, kernels: Files, cost
     files.extend(samples(evidence).map(|samples| (SAMPLES.into(), samples)));
     let version = env!("CARGO_PKG_VERSION");
     let facts = Facts { version, command, cases, evidence, outcomes: &outcomes, cost };
+    let page = report::html(&facts, &files);
+    files.insert(PAGE.into(), page.into_bytes());
     files.insert(REPORT.into(), report::markdown(&facts).into_bytes());
     let machine = Machine::here(tools, request.hardware.as_ref().ok());
     let claim = Claim { command, settings, cases, measured, outcomes: &outcomes, machine, cost, time: machine::now() };
@@ -297,7 +300,7 @@ impl Bench<'_> {
             Ok(map(runs, |runs| {
                 let (runs, found): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
                 findings = distinct(found.into_iter().flatten());
-                sanitize_report(self.cases, seeds.len(), runs)
+                sanitize_report(self.cases, self.settings, runs)
             }))
         })?;
         Ok((record, findings))
@@ -375,10 +378,11 @@ fn map<T, U>(record: Record<T>, with: impl FnOnce(T) -> U) -> Record<U> {
     }
 }
 
-fn sanitize_report(cases: &[Case], seeds: usize, runs: Vec<sanitize::Run>) -> sanitize::Report {
+fn sanitize_report(cases: &[Case], settings: &Settings, runs: Vec<sanitize::Run>) -> sanitize::Report {
+    let (seeds, timeline) = (settings.seeds.len(), cases.first().and_then(|case| timeline::of(case, settings)));
     let mut runs = runs.into_iter();
     let entry = |case: &Case| sanitize::Entry { subject: case.subject(), runs: runs.by_ref().take(seeds).collect() };
-    sanitize::Report { kernels: cases.iter().map(entry).collect() }
+    sanitize::Report { kernels: cases.iter().map(entry).collect(), timeline }
 }
 
 /// The first of each pair of lines and check: seeds repeat what one of them found.

@@ -1,4 +1,8 @@
-//! What people read: the table on a terminal, and `REPORT.md`.
+//! What people read: the table on a terminal, `REPORT.md`, and the page `report.html`.
+
+mod chart;
+mod page;
+mod printed;
 
 use std::fmt::Write;
 
@@ -7,7 +11,11 @@ use crate::cost::Cost;
 use crate::gate::{Gate, SecondRun};
 use crate::outcome::{Outcome, State, Tally};
 use crate::stages::parity::{Compared, Controlled, Noticed};
+use crate::stages::profile::Profiled;
 use crate::stages::{Evidence, Record};
+
+pub(crate) use page::html;
+pub use printed::{Format, report};
 
 /// Stage, result and one sentence, a line each; `(kept)` where the stage was not run again.
 pub fn table(outcomes: &[Outcome], cost: &Cost) -> String {
@@ -19,7 +27,7 @@ pub fn table(outcomes: &[Outcome], cost: &Cost) -> String {
     text
 }
 
-/// Everything in `REPORT.md`; of this only the cost differs between two runs.
+/// Everything in `REPORT.md` and `report.html`; of this only the cost differs between two runs, and the page has it not.
 pub(crate) struct Facts<'a> {
     pub version: &'a str,
     pub command: &'a str,
@@ -41,6 +49,8 @@ pub(crate) fn markdown(facts: &Facts) -> String {
     kernels(&mut text, facts.cases);
     parity(&mut text, facts.evidence);
     resources(&mut text, facts.evidence);
+    speed(&mut text, facts.evidence);
+    profile(&mut text, facts.evidence);
     not_run(&mut text, facts.outcomes);
     cost(&mut text, facts.cost);
     text.push_str(
@@ -115,6 +125,44 @@ fn resources(text: &mut String, evidence: &Evidence) {
             optional(used.blocks_per_processor, ""),
             optional(used.occupancy_percent, " %"),
         );
+    }
+    text.push('\n');
+}
+
+/// Each problem with its time, and the candidate's speed over each peer's.
+fn speed(text: &mut String, evidence: &Evidence) {
+    let Record::Ran(report) = &evidence.bench else { return };
+    let peers: Vec<&str> = report.peers.iter().map(|peer| peer.split(':').next().unwrap_or_default()).collect();
+    let _ = writeln!(text, "## Speed\n\nOn {}; {}.\n", cell(&report.gpu), cell(&report.peers.join("; ")));
+    text.push_str(
+        "The candidate's speed over the peer's, with its 95 % interval: above 1, the candidate is faster.\n\n",
+    );
+    let _ = writeln!(text, "| problem | µs | TFLOP/s | {} |", peers.join(" | "));
+    let _ = writeln!(text, "|---|---|---|{}", "---|".repeat(peers.len()));
+    for point in &report.points {
+        let against = |peer: &&str| {
+            let duel = point.duels().find(|(other, _)| other.name == **peer);
+            duel.map_or("not measured".into(), |(_, versus)| format!("{} {}", versus.time, versus.verdict))
+        };
+        let duels: Vec<String> = peers.iter().map(against).collect();
+        let microseconds = point.percentile(0, 0.5).unwrap_or(f64::NAN) * 1e6;
+        let teraflops = point.teraflops(0).unwrap_or(f64::NAN);
+        let _ = writeln!(text, "| {} | {microseconds:.2} | {teraflops:.1} | {} |", point.problem, duels.join(" | "));
+    }
+    text.push('\n');
+}
+
+fn profile(text: &mut String, evidence: &Evidence) {
+    let Record::Ran(report) = &evidence.profile else { return };
+    text.push_str("## Profile\n\n| problem | µs | busy | tensor cores | memory | L2 | waits for |\n|---|---|---|---|---|---|---|\n");
+    for entry in &report.kernels {
+        for launch in &entry.launches {
+            let stalls: Vec<String> =
+                launch.stalls.iter().map(|stall| format!("{} {}", stall.reason, stall.cycles)).collect();
+            let Profiled { microseconds, busy, tensor, memory, cache, .. } = launch;
+            let shares = [busy, tensor, memory, cache].map(|share| format!("{share} %")).join(" | ");
+            let _ = writeln!(text, "| {} | {microseconds} | {shares} | {} |", entry.problem, stalls.join(", "));
+        }
     }
     text.push('\n');
 }

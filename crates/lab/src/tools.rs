@@ -117,9 +117,12 @@ fn version(text: &str) -> Option<String> {
 }
 
 impl Tool {
-    /// Runs it; an error is one that kept it from running.
-    pub(crate) fn run(&self, arguments: &[&std::ffi::OsStr]) -> Result<Output, String> {
-        let output = Command::new(&self.path).args(arguments).output();
+    /// Runs it in a folder; an error is one that kept it from running. The folder is not the current one, because ptxas
+    /// writes size and time of the files that `.file` names into the cubin, where it finds them.
+    pub(crate) fn run(&self, folder: &Path, arguments: &[&std::ffi::OsStr]) -> Result<Output, String> {
+        // A relative path would be looked up from that folder.
+        let path = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
+        let output = Command::new(path).args(arguments).current_dir(folder).output();
         output.map_err(|error| format!("{} did not run: {error}", self.path.display()))
     }
 }
@@ -127,6 +130,16 @@ impl Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_tool_sees_no_files_but_those_it_is_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let pwd = Tool { path: "/bin/pwd".into(), version: String::new() };
+        let output = pwd.run(folder.path(), &[]).unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(Path::new(said.trim()), folder.path().canonicalize().unwrap());
+    }
 
     #[test]
     fn versions_are_read_from_what_tools_say() {

@@ -193,6 +193,7 @@ fn edits_with_all_hashes_recomputed_are_found() {
         ("manifest.json", "not-run", "not-ran"),
         ("manifest.json", "\"pass\"", "{\"fail\": {\"why\": \"\"}}"),
         ("REPORT.md", "**6 passed", "**8 passed"),
+        ("report.html", "6 of 8 stages passed", "8 of 8 stages passed"),
         ("kernels/case/kernel.toml", "normal(1.0)", "normal(0.0)"),
         ("kernels/case/kernel.ptx", "bar.sync 0;", "bar.sync 1;"),
         ("kernels/case/kernel.sm_80.sass.gz", "EXIT", "EXIT.KEEPREFCOUNT"),

@@ -11,3 +11,6 @@ pub use grid::Grid;
 pub use point::{CANDIDATES, Contender, Missing, Point};
 pub use run::{Bencher, Patience};
 pub use samples::csv;
+
+#[cfg(test)]
+pub(crate) use point::tests::point as test_point;

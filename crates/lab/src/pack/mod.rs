@@ -3,7 +3,7 @@
 //! ```text
 //! manifest.json                 the claim: in-toto statement about the kernels; hashes of all other files
 //! SHA256SUMS                    hashes of all other files and of the manifest, as `sha256sum -c` reads them
-//! REPORT.md                     for people
+//! REPORT.md, report.html        for people: the summary, and everything with charts and code
 //! logs/STAGE.json               figures, from which every verdict follows
 //! kernels/NAME/kernel.{ptx,toml}            the kernel as given, and its recipe: a complete case
 //! kernels/NAME/kernel.TARGET.{cubin,sass}.gz   what ptxas and nvdisasm made of it
@@ -31,6 +31,7 @@ pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const SUMS: &str = "SHA256SUMS";
 pub(crate) const REPORT: &str = "REPORT.md";
 pub(crate) const SAMPLES: &str = "samples.csv.gz";
+pub(crate) const PAGE: &str = "report.html";
 
 /// Contents by path, `/` between folders.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;

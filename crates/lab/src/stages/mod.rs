@@ -238,6 +238,16 @@ impl Evidence {
         ]
     }
 
+    /// The log of a stage's half on a GPU, where it has one and there was a GPU.
+    pub fn gpu_log(&self, stage: Stage) -> Option<String> {
+        match stage {
+            Stage::Parity => (self.parity_gpu != Half::NoGpu).then(half::path::<parity::gpu::Report>),
+            Stage::Sanitize => (self.sanitize_gpu != Half::NoGpu).then(half::path::<sanitize::gpu::Report>),
+            Stage::Stress => (self.stress_gpu != Half::NoGpu).then(half::path::<stress::gpu::Report>),
+            _ => None,
+        }
+    }
+
     /// Path and text of every log.
     pub fn files(&self) -> Vec<(String, String)> {
         fn file<L: Log>(record: &Record<L>) -> (String, String) {

@@ -19,11 +19,14 @@ use crate::case::Case;
 use crate::figures::{Figure, Found, Seen, Subject};
 use crate::guard::{Guard, Objection, Objections};
 use crate::harness::{self, Poison};
+use crate::timeline::Timeline;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
     pub kernels: Vec<Entry>,
+    /// One block of the first kernel, to look at.
+    pub timeline: Option<Timeline>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

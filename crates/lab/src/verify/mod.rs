@@ -13,7 +13,9 @@ use crate::case::Case;
 use crate::gate::Made;
 use crate::outcome::{Outcome, Tally};
 use crate::pack::manifest::{Claimed, Manifest, Predicate, StageLine};
-use crate::pack::{Files, MANIFEST, REPORT, SAMPLES, SUMS, code_path, kernel_path, recipe_text, squeezed, sums, write};
+use crate::pack::{
+    Files, MANIFEST, PAGE, REPORT, SAMPLES, SUMS, code_path, kernel_path, recipe_text, squeezed, sums, write,
+};
 use crate::prove::{self, Bench};
 use crate::report::{self, Facts};
 use crate::stages::code::Disassembly;
@@ -177,8 +179,10 @@ impl Verifier<'_> {
         self.push(CheckResult::Holds);
         let Predicate { version, command, cost, .. } = &manifest.predicate;
         let facts = Facts { version, command, cases: &cases, evidence: &evidence, outcomes: &self.outcomes, cost };
-        if self.files.get(REPORT).map(Vec::as_slice) != Some(report::markdown(&facts).as_bytes()) {
-            return Err(format!("{REPORT} does not say what follows from the logs"));
+        for (path, text) in [(REPORT, report::markdown(&facts)), (PAGE, report::html(&facts, self.files))] {
+            if self.files.get(path).map(Vec::as_slice) != Some(text.as_bytes()) {
+                return Err(format!("{path} does not say what follows from the logs"));
+            }
         }
         self.push(CheckResult::Holds);
         Ok((manifest, cases, evidence))
@@ -276,7 +280,7 @@ impl Verifier<'_> {
 
     /// A pack has the files that its logs speak of, and no others.
     fn expected_files(&self, cases: &[Case], measured: &[Case], evidence: &Evidence) -> Broken {
-        let mut expected: BTreeSet<String> = [MANIFEST, SUMS, REPORT].map(String::from).into();
+        let mut expected: BTreeSet<String> = [MANIFEST, SUMS, REPORT, PAGE].map(String::from).into();
         expected.extend(evidence.files().into_iter().map(|(path, _)| path));
         expected.extend(matches!(evidence.bench, Record::Ran(_)).then(|| SAMPLES.into()));
         for case in cases {
