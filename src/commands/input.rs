@@ -195,6 +195,16 @@ impl Input {
         words.join(" ")
     }
 
+    /// Problem and configuration of a kernel of ours; nothing of one in a file.
+    pub fn design(&self) -> anyhow::Result<Option<(Problem, Config)>> {
+        if self.file.is_some() {
+            return Ok(None);
+        }
+        let problem = self.built_in.problem_or(None)?;
+        let config = Config { debug: self.built_in.debug, ..self.built_in.config_for(&problem)? };
+        Ok(Some((problem, config)))
+    }
+
     pub fn kernel(&self) -> anyhow::Result<Kernel> {
         let Some(file) = &self.file else { return self.built_in.kernel() };
         self.built_in.refuse_beside_file()?;

@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod bench;
+mod bisect;
 mod compare;
 mod doctor;
 mod explain;
@@ -33,6 +34,7 @@ pub enum Command {
     Sanitize(sanitize::Arguments),
     Run(run::Arguments),
     Mutate(mutate::Arguments),
+    Bisect(bisect::Arguments),
     Bench(bench::Arguments),
     Ptx(ptx::Arguments),
     Inspect(inspect::Arguments),
@@ -50,6 +52,7 @@ impl Command {
             Command::Sanitize(arguments) => sanitize::execute(&arguments),
             Command::Run(arguments) => run::execute(&arguments),
             Command::Mutate(arguments) => mutate::execute(&arguments),
+            Command::Bisect(arguments) => bisect::execute(&arguments),
             Command::Bench(arguments) => bench::execute(&arguments),
             Command::Ptx(arguments) => ptx::execute(&arguments),
             Command::Inspect(arguments) => inspect::execute(&arguments),

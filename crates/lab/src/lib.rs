@@ -17,6 +17,7 @@
 
 mod assembly;
 pub mod bench;
+pub mod bisect;
 mod case;
 pub mod compare;
 mod cost;

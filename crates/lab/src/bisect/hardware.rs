@@ -1,0 +1,121 @@
+//! Runs setups on a GPU. A kernel that traps ends the context for good, so each trial is a process of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use launch::Kernel;
+use launch::buffer::Init;
+use launch::expectation::Expect;
+use launch::recipe::ArgumentValue;
+
+use super::bench::{Bench, refusal};
+use super::setup::{Setup, in_a_row};
+use super::symptom::{Symptom, Trial};
+
+/// The GPU, through the command that runs one kernel there.
+pub struct OnHardware {
+    /// `veriflash` itself.
+    pub program: PathBuf,
+    /// Where trials are written.
+    pub folder: PathBuf,
+    pub number: AtomicU64,
+}
+
+impl Bench for OnHardware {
+    fn trial(&self, setup: &Setup) -> Trial {
+        if let Some(refusal) = refusal(&setup.kernel) {
+            return Ok(vec![refusal]);
+        }
+        let file = self.folder.join(format!("trial{}.ptx", self.number.fetch_add(1, Ordering::Relaxed)));
+        let mut kernel = with_whole_paths(&in_a_row(&setup.kernel, setup.calls));
+        if !setup.judged {
+            kernel.recipe.buffers.iter_mut().for_each(|buffer| buffer.expect = None);
+            kernel.recipe.attention = None;
+        }
+        let text = format!("{}{}", kernel.recipe.to_header(), ptx::print(kernel.module()));
+        std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+        self.run(&file, setup.data_seed)
+    }
+
+    fn is_emulator(&self) -> bool {
+        false
+    }
+}
+
+impl OnHardware {
+    pub fn new(program: PathBuf, folder: &Path) -> OnHardware {
+        OnHardware { program, folder: folder.into(), number: AtomicU64::new(0) }
+    }
+
+    fn run(&self, file: &Path, data_seed: u64) -> Trial {
+        let mut command = Command::new(&self.program);
+        command
+            .arg("run")
+            .arg(file)
+            .args(["--backend", "cuda", "--format", "json", "--data-seed"])
+            .arg(data_seed.to_string());
+        let output = command.output().map_err(|error| format!("{} did not run: {error}", self.program.display()))?;
+        let [said, complaint] =
+            [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).trim().to_string());
+        understood(output.status.code(), &said, &complaint)
+    }
+}
+
+/// What the exit code and the words of `run` mean. 0: as expected; 1: a wrong result, or a launch that ended with an error.
+fn understood(code: Option<i32>, said: &str, complaint: &str) -> Trial {
+    match code {
+        Some(0) => Ok(vec![]),
+        Some(1) if said.is_empty() => Ok(vec![Symptom::LaunchFailure(complaint.into())]),
+        Some(1) => Ok(vec![Symptom::WrongResult(wrong(said))]),
+        None => Ok(vec![Symptom::LaunchFailure(format!("the process was killed: {complaint}"))]),
+        Some(_) => Err(complaint.into()),
+    }
+}
+
+/// The first expectation that fails, or what the oracle says.
+fn wrong(json: &str) -> String {
+    let document: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
+    let text = |value: &serde_json::Value| value.as_str().map(String::from);
+    text(&document["failures"][0]).or_else(|| text(&document["parity"])).unwrap_or_else(|| "not as expected".into())
+}
+
+/// The recipe stands in another folder than its files.
+fn with_whole_paths(kernel: &Kernel) -> Kernel {
+    let mut kernel = kernel.clone();
+    let folder = std::path::absolute(kernel.recipe.source.folder()).unwrap_or_default();
+    let whole = |path: &mut String| *path = folder.join(&*path).display().to_string();
+    for buffer in &mut kernel.recipe.buffers {
+        if let Init::File(path) = &mut buffer.init {
+            whole(path);
+        }
+        if let Some(Expect::File(path)) = &mut buffer.expect {
+            whole(path);
+        }
+    }
+    for argument in kernel.recipe.launches.iter_mut().flat_map(|launch| &mut launch.args) {
+        if let ArgumentValue::Bytes { file, .. } = &mut argument.value {
+            whole(file);
+        }
+    }
+    kernel.recipe.ptx = None;
+    kernel
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_run_says_becomes_a_symptom() {
+        assert_eq!(understood(Some(0), "{}", ""), Ok(vec![]));
+        let lost = "error: launch of `f`: CUDA_ERROR_LAUNCH_FAILED";
+        assert_eq!(understood(Some(1), "", lost), Ok(vec![Symptom::LaunchFailure(lost.into())]));
+        let said = r#"{"failures": ["buffer `y`: element 3 is 1"], "parity": null}"#;
+        assert_eq!(understood(Some(1), said, ""), Ok(vec![Symptom::WrongResult("buffer `y`: element 3 is 1".into())]));
+        let said = r#"{"failures": [], "parity": "fail: output 3"}"#;
+        assert_eq!(understood(Some(1), said, ""), Ok(vec![Symptom::WrongResult("fail: output 3".into())]));
+        assert_eq!(understood(Some(4), "", "error: no GPU"), Err("error: no GPU".into()));
+        assert!(matches!(understood(None, "", ""), Ok(symptoms) if symptoms.len() == 1));
+    }
+}
