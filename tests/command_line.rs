@@ -42,9 +42,20 @@ const HEAD: &str =
 
 #[test]
 fn every_command_has_help_with_examples() {
-    for command in
-        ["prove", "sanitize", "run", "mutate", "ptx", "inspect", "filetests", "explain", "doctor", "verify", "compare"]
-    {
+    for command in [
+        "prove",
+        "sanitize",
+        "run",
+        "bisect",
+        "mutate",
+        "ptx",
+        "inspect",
+        "filetests",
+        "explain",
+        "doctor",
+        "verify",
+        "compare",
+    ] {
         let output = veriflash(&[command, "--help"]);
         assert_eq!(exit(&output), 0, "{command}");
         assert!(text(&output).contains("Examples:\n  veriflash "), "{command} shows no example:\n{}", text(&output));

@@ -32,9 +32,20 @@ fn gates_in_the_documentation_are_gates() {
 #[test]
 fn every_command_is_in_the_readme() {
     let readme = include_str!("../README.md");
-    for command in
-        ["prove", "sanitize", "run", "mutate", "ptx", "inspect", "filetests", "explain", "doctor", "verify", "compare"]
-    {
+    for command in [
+        "prove",
+        "sanitize",
+        "run",
+        "bisect",
+        "mutate",
+        "ptx",
+        "inspect",
+        "filetests",
+        "explain",
+        "doctor",
+        "verify",
+        "compare",
+    ] {
         assert!(readme.contains(&format!("| `{command}` |")), "{command}");
     }
 }

@@ -115,7 +115,12 @@ fn is_undecided(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(cuda::Error::NoDriver | cuda::Error::NoGpu))
         || matches!(
             error.downcast_ref(),
-            Some(lab::Error::Interrupted | lab::Error::MissingTool(_) | lab::Error::BrokenPack { .. })
+            Some(
+                lab::Error::Interrupted
+                    | lab::Error::MissingTool(_)
+                    | lab::Error::NoCompiler { .. }
+                    | lab::Error::BrokenPack { .. }
+            )
         )
 }
 
