@@ -110,7 +110,7 @@ fn a_finding_points_into_the_source() {
     let output = veriflash(&["sanitize", &path]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("error[out-of-bounds]") && text.contains("attention.cu:75"), "{text}");
+    assert!(text.contains("error[out-of-bounds]") && text.contains("attention.cu:76"), "{text}");
 }
 
 #[test]
