@@ -47,6 +47,7 @@ fn every_command_has_help_with_examples() {
         "sanitize",
         "run",
         "bisect",
+        "leaderboard",
         "mutate",
         "ptx",
         "inspect",

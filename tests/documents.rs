@@ -37,6 +37,7 @@ fn every_command_is_in_the_readme() {
         "sanitize",
         "run",
         "bisect",
+        "leaderboard",
         "mutate",
         "ptx",
         "inspect",

@@ -173,7 +173,7 @@ fn cases(arguments: &Arguments, cuda: &Cuda) -> anyhow::Result<Vec<Case>> {
 }
 
 /// The workers' scripts, which this program carries, in a folder of their own.
-struct Scripts(tempfile::TempDir);
+pub struct Scripts(tempfile::TempDir);
 
 const SCRIPTS: [(&str, &str); 11] = [
     ("worker.py", include_str!("../../peers/worker.py")),
@@ -190,7 +190,7 @@ const SCRIPTS: [(&str, &str); 11] = [
 ];
 
 impl Scripts {
-    fn unpack() -> anyhow::Result<Scripts> {
+    pub fn unpack() -> anyhow::Result<Scripts> {
         let folder = tempfile::tempdir().context("the scripts of the peers need a temporary folder")?;
         for (name, text) in SCRIPTS {
             std::fs::write(folder.path().join(name), text).with_context(|| format!("{name} of the peers"))?;
@@ -198,7 +198,7 @@ impl Scripts {
         Ok(Scripts(folder))
     }
 
-    fn worker(&self) -> PathBuf {
+    pub fn worker(&self) -> PathBuf {
         Path::new(self.0.path()).join("worker.py")
     }
 }

@@ -59,7 +59,7 @@ pub struct Arch {
 impl From<Gpu> for Arch {
     fn from(gpu: Gpu) -> Arch {
         let (major, minor) = gpu.capability;
-        Arch { target: Target { sm: (major * 10 + minor) as u32, specific: false }, gpu }
+        Arch { target: Target { sm: major * 10 + minor, specific: false }, gpu }
     }
 }
 

@@ -10,6 +10,7 @@ mod gate;
 mod github;
 mod input;
 mod inspect;
+mod leaderboard;
 mod mutate;
 mod origin;
 mod output;
@@ -36,6 +37,7 @@ pub enum Command {
     Mutate(mutate::Arguments),
     Bisect(bisect::Arguments),
     Bench(bench::Arguments),
+    Leaderboard(leaderboard::Arguments),
     Ptx(ptx::Arguments),
     Inspect(inspect::Arguments),
     Explain(explain::Arguments),
@@ -54,6 +56,7 @@ impl Command {
             Command::Mutate(arguments) => mutate::execute(&arguments),
             Command::Bisect(arguments) => bisect::execute(&arguments),
             Command::Bench(arguments) => bench::execute(&arguments),
+            Command::Leaderboard(arguments) => leaderboard::execute(&arguments),
             Command::Ptx(arguments) => ptx::execute(&arguments),
             Command::Inspect(arguments) => inspect::execute(&arguments),
             Command::Explain(arguments) => explain::execute(&arguments),

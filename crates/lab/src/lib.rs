@@ -30,6 +30,7 @@ pub mod gpu;
 mod harness;
 mod inspect;
 mod kept;
+pub mod leaderboard;
 mod machine;
 pub mod measure;
 mod occupancy;
