@@ -65,7 +65,7 @@ fn exit_codes_say_what_happened() {
 #[test]
 fn without_a_gpu_hardware_decides_nothing() {
     if cuda::Cuda::open(0).is_ok() {
-        return; // `.ci/hardware` runs it there.
+        return; // There it decides.
     }
     let output = bisect(&["examples/bisect/second_call.ptx", "--backend", "cuda"]);
     assert_eq!(output.status.code(), Some(4));

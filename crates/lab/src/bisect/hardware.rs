@@ -1,8 +1,10 @@
 //! Runs setups on a GPU. A kernel that traps ends the context for good, so each trial is a process of its own.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use launch::Kernel;
 use launch::buffer::Init;
@@ -12,6 +14,9 @@ use launch::recipe::ArgumentValue;
 use super::bench::{Bench, refusal};
 use super::setup::{Setup, in_a_row};
 use super::symptom::{Symptom, Trial};
+
+/// A kernel that waits for ever is stopped after so long: to start, compile and run takes seconds.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The GPU, through the command that runs one kernel there.
 pub struct OnHardware {
@@ -29,8 +34,15 @@ impl Bench for OnHardware {
         }
         let file = self.folder.join(format!("trial{}.ptx", self.number.fetch_add(1, Ordering::Relaxed)));
         let mut kernel = with_whole_paths(&in_a_row(&setup.kernel, setup.calls));
+        // After several calls in a row, a buffer that was filled before the first may rightly hold something else.
+        let is_judged = |init: &Init| setup.judged && (setup.calls == 1 || *init == Init::Poison);
+        kernel
+            .recipe
+            .buffers
+            .iter_mut()
+            .filter(|buffer| !is_judged(&buffer.init))
+            .for_each(|buffer| buffer.expect = None);
         if !setup.judged {
-            kernel.recipe.buffers.iter_mut().for_each(|buffer| buffer.expect = None);
             kernel.recipe.attention = None;
         }
         let text = format!("{}{}", kernel.recipe.to_header(), ptx::print(kernel.module()));
@@ -48,17 +60,39 @@ impl OnHardware {
         OnHardware { program, folder: folder.into(), number: AtomicU64::new(0) }
     }
 
+    /// What the command prints goes to files beside the trial: a pipe that nobody reads might hold it up.
     fn run(&self, file: &Path, data_seed: u64) -> Trial {
-        let mut command = Command::new(&self.program);
-        command
+        let fail = |error: std::io::Error| format!("{} did not run: {error}", self.program.display());
+        let [out, complaints] = ["out", "err"].map(|kind| file.with_extension(kind));
+        let child = Command::new(&self.program)
             .arg("run")
             .arg(file)
             .args(["--backend", "cuda", "--format", "json", "--data-seed"])
-            .arg(data_seed.to_string());
-        let output = command.output().map_err(|error| format!("{} did not run: {error}", self.program.display()))?;
-        let [said, complaint] =
-            [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).trim().to_string());
-        understood(output.status.code(), &said, &complaint)
+            .arg(data_seed.to_string())
+            .stdout(File::create(&out).map_err(fail)?)
+            .stderr(File::create(&complaints).map_err(fail)?)
+            .spawn();
+        let Some(status) = ended(child.map_err(fail)?).map_err(fail)? else {
+            return Ok(vec![Symptom::LaunchFailure(format!("it does not end within {} s", PATIENCE.as_secs()))]);
+        };
+        let [said, complaint] = [out, complaints].map(|path| std::fs::read_to_string(path).unwrap_or_default());
+        understood(status.code(), said.trim(), complaint.trim())
+    }
+}
+
+/// Waits for a process; nothing if it had to be killed.
+fn ended(mut child: Child) -> std::io::Result<Option<ExitStatus>> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if begun.elapsed() > PATIENCE {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -105,6 +139,23 @@ fn with_whole_paths(kernel: &Kernel) -> Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const IDLE: &str = "//@ [[launch]]\n//@ grid = [1, 1, 1]\n//@ block = [32, 1, 1]\n.version 7.0\n.target sm_80\n\
+                        .address_size 64\n.visible .entry idle()\n{\n    ret;\n}\n";
+
+    #[cfg(unix)]
+    #[test]
+    fn each_trial_is_a_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let setup = Setup { calls: 3, ..Setup::new(Kernel::parse("idle.ptx", IDLE).unwrap(), 1) };
+        let trial = |program: &str| OnHardware::new(program.into(), folder.path()).trial(&setup);
+        assert_eq!(trial("/bin/true"), Ok(vec![]));
+        assert!(matches!(&trial("/bin/false"), Ok(symptoms) if matches!(symptoms[..], [Symptom::LaunchFailure(_)])));
+        assert!(trial("/no/such/program").unwrap_err().contains("did not run"));
+        // What was run is a complete case, with every call in it.
+        let written = Kernel::open(&folder.path().join("trial0.ptx")).unwrap();
+        assert_eq!(written.recipe.launches.len(), 3);
+    }
 
     #[test]
     fn what_run_says_becomes_a_symptom() {
