@@ -18,7 +18,9 @@ fn veriflash(arguments: &[&str]) -> Output {
 fn without_compiler(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_veriflash"));
     command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
-    ["CUDA_HOME", "LD_LIBRARY_PATH", "VERIFLASH_TOOLS"].iter().for_each(|name| drop(command.env_remove(name)));
+    for name in ["CUDA_HOME", "LD_LIBRARY_PATH", "VERIFLASH_TOOLS"] {
+        command.env_remove(name);
+    }
     command.env("PATH", "/nonexistent").output().unwrap()
 }
 
