@@ -46,6 +46,8 @@ fn every_command_has_help_with_examples() {
         "prove",
         "sanitize",
         "run",
+        "bisect",
+        "leaderboard",
         "mutate",
         "ptx",
         "inspect",

@@ -36,6 +36,8 @@ fn every_command_is_in_the_readme() {
         "prove",
         "sanitize",
         "run",
+        "bisect",
+        "leaderboard",
         "mutate",
         "ptx",
         "inspect",

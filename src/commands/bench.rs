@@ -180,7 +180,7 @@ fn cases(arguments: &Arguments, cuda: &Cuda) -> anyhow::Result<Vec<Case>> {
     let Arguments { config, math, splits, .. } = *arguments;
     let one = |problem: Problem| {
         let kernel =
-            BuiltIn { problem: Some(problem), config, math: Some(math), debug: false, splits, arch: Some(arch) };
+            BuiltIn { problem: Some(problem), config, math: Some(math), debug: false, splits, arch: Some(arch.into()) };
         Ok(Case::new(kernel.kernel()?)?)
     };
     problems.into_iter().map(one).collect()

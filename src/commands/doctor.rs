@@ -36,8 +36,8 @@ const TOOLS: [Wanted; 8] = [
     wanted("nvdisasm", "stage `code` of `prove`, and `inspect`", tools::INSTALL),
     wanted("compute-sanitizer", "a second opinion on a GPU", "pip install nvidia-cuda-sanitizer-api"),
     wanted("ncu", "profiles on a GPU", "apt-get install cuda-nsight-compute-13-0  # from NVIDIA's CUDA repository"),
-    wanted("nvcc", "PTX of kernels in CUDA C++ (`nvcc -ptx`)", tools::INSTALL),
-    wanted("nvrtc", "PTX of kernels in CUDA C++ at run time", "pip install nvidia-cuda-nvrtc"),
+    wanted("nvcc", "kernels in CUDA C++ (`--kernel my.cu`)", tools::INSTALL),
+    wanted("nvrtc", "kernels in CUDA C++ (`--kernel my.cu`)", "pip install nvidia-cuda-nvrtc==13.0.88"),
     wanted("python3", "finds what pip installed, and measures beside peers", "apt-get install python3-venv"),
     wanted("torch", "peers: FlashAttention-2 and cuDNN", "pip install torch"),
 ];

@@ -6,8 +6,10 @@ use attention::configs::{BASELINE, CONFIGS, Config, Math};
 use attention::kernels::MAX_SPLITS;
 use attention::planner::{self, Gpu};
 use clap::Args;
+use lab::Translation;
 use launch::argument::Flags;
 use launch::{Kernel, header};
+use ptx::Target;
 use std::path::{Path, PathBuf};
 
 /// A kernel of ours.
@@ -42,14 +44,31 @@ pub struct BuiltIn {
 
     /// The GPU that the planner chooses for, `sm_80` (unless given), `sm_86`, `sm_89`, `sm_90`, `sm_100` or `sm_120`: its
     /// number of processors and its shared memory decide, by thresholds measured on sm_90 alone. The text itself says
-    /// `.target sm_80` in any case, which every later GPU runs
-    #[arg(long, value_parser = gpu)]
-    pub arch: Option<Gpu>,
+    /// `.target sm_80` in any case, which every later GPU runs. A `.cu` is compiled for it, `sm_90a` included
+    #[arg(long, value_parser = arch)]
+    pub arch: Option<Arch>,
 }
 
-fn gpu(arch: &str) -> Result<Gpu, String> {
+/// An architecture: what a compiler makes code for, and the GPU that the planner has in mind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arch {
+    pub target: Target,
+    pub gpu: Gpu,
+}
+
+impl From<Gpu> for Arch {
+    fn from(gpu: Gpu) -> Arch {
+        let (major, minor) = gpu.capability;
+        Arch { target: Target { sm: major * 10 + minor, specific: false }, gpu }
+    }
+}
+
+/// Reads `--arch`.
+pub fn arch(name: &str) -> Result<Arch, String> {
     let known = || Gpu::BY_ARCH.map(|(name, _)| name).join(", ");
-    Gpu::by_arch(arch).ok_or_else(|| format!("expected one of {}", known()))
+    let gpu = Gpu::by_arch(name.strip_suffix('a').unwrap_or(name));
+    let both = gpu.zip(name.parse().ok()).map(|(gpu, target)| Arch { target, gpu });
+    both.ok_or_else(|| format!("expected one of {}, or sm_90a", known()))
 }
 
 pub fn math(name: &str) -> Result<Math, String> {
@@ -79,11 +98,15 @@ impl BuiltIn {
     pub fn chosen(&self, other: Option<Problem>) -> anyhow::Result<String> {
         let words = self.words_of(&self.problem_or(other)?);
         let asked = self.config.is_some() || self.math == Some(Math::Scalar);
-        let arch = self.arch.unwrap_or(Gpu::A100);
+        let arch = self.gpu();
         let (major, minor) = arch.capability;
         let model = if arch == Gpu::MEASURED { "" } else { " by a model: measured is sm_90 alone" };
         let planned = format!("\nnote: the planner chose it for `--arch sm_{major}{minor}`{model}");
         Ok(if asked { words } else { words + &planned })
+    }
+
+    fn gpu(&self) -> Gpu {
+        self.arch.map_or(Gpu::A100, |arch| arch.gpu)
     }
 
     fn problem_or(&self, other: Option<Problem>) -> anyhow::Result<Problem> {
@@ -96,7 +119,7 @@ impl BuiltIn {
         let math = self.math.unwrap_or(Math::Tensor);
         let baseline = (math == Math::Scalar).then_some(BASELINE);
         let Some(id) = self.config.or(baseline) else {
-            return Ok(planner::plan(problem, &self.arch.unwrap_or(Gpu::A100))?);
+            return Ok(planner::plan(problem, &self.gpu())?);
         };
         self.config_of(id)
     }
@@ -110,8 +133,8 @@ impl BuiltIn {
         Ok(Config { splits: self.splits.unwrap_or(config.splits), ..config.with_math(math)? })
     }
 
-    /// A kernel in a file is what it is, and has its assertions, or has none.
-    pub fn refuse_beside_file(&self) -> anyhow::Result<()> {
+    /// A kernel in a file is what it is, and has its assertions, or has none; one in CUDA C++ is compiled for an architecture.
+    pub fn refuse_beside_file(&self, file: &Path) -> anyhow::Result<()> {
         let help = "print one with `veriflash ptx --debug`, or give a `--problem`";
         anyhow::ensure!(!self.debug, "`--debug` compiles assertions into kernels of ours, not into a file: {help}");
         let BuiltIn { config, math, splits, arch, .. } = self;
@@ -119,7 +142,7 @@ impl BuiltIn {
             ("config", config.is_some()),
             ("math", math.is_some()),
             ("splits", splits.is_some()),
-            ("arch", arch.is_some()),
+            ("arch", arch.is_some() && !lab::is_source(file)),
         ];
         let Some((flag, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
         anyhow::bail!(
@@ -146,7 +169,8 @@ impl BuiltIn {
 
 #[derive(Args)]
 pub struct Input {
-    /// A `.ptx` whose header is its recipe, a `.ptx` with a `.toml` of the same name beside it, or such a `.toml`
+    /// A `.ptx` whose header is its recipe, a `.ptx` with a `.toml` of the same name beside it, or such a `.toml`; or a `.cu` in
+    /// place of the `.ptx`, which nvcc or NVRTC compiles
     #[arg(required_unless_present = "problem", conflicts_with = "problem")]
     file: Option<PathBuf>,
 
@@ -195,18 +219,40 @@ impl Input {
         words.join(" ")
     }
 
+    /// Problem and configuration of a kernel of ours; nothing of one in a file.
+    pub fn design(&self) -> anyhow::Result<Option<(Problem, Config)>> {
+        if self.file.is_some() {
+            return Ok(None);
+        }
+        let problem = self.built_in.problem_or(None)?;
+        let config = Config { debug: self.built_in.debug, ..self.built_in.config_for(&problem)? };
+        Ok(Some((problem, config)))
+    }
+
     pub fn kernel(&self) -> anyhow::Result<Kernel> {
         let Some(file) = &self.file else { return self.built_in.kernel() };
-        self.built_in.refuse_beside_file()?;
-        self.flags.open(file)
+        self.built_in.refuse_beside_file(file)?;
+        self.flags.open(file, self.built_in.arch)
     }
+}
+
+/// The kernel of a source in CUDA C++; what the compiler has to say is said, as it would say it itself.
+pub fn told(translation: Translation) -> Kernel {
+    let Translation { kernel, compiler, warnings } = translation;
+    warnings.iter().for_each(|warnings| eprintln!("{compiler}: {warnings}"));
+    kernel
 }
 
 impl RecipeFlags {
     /// The kernel in a file, with the recipe that belongs to it, or that of the flags.
-    pub fn open(&self, file: &Path) -> anyhow::Result<Kernel> {
+    pub fn open(&self, file: &Path, arch: Option<Arch>) -> anyhow::Result<Kernel> {
+        let target = arch.map(|arch| arch.target);
         if self.args.is_empty() && self.single().next().is_none() {
-            return Ok(Kernel::open(file)?);
+            return if lab::is_source(file) {
+                Ok(told(lab::open_source(file, target)?))
+            } else {
+                Ok(Kernel::open(file)?)
+            };
         }
         let name = file.display().to_string();
         let recipe = file.with_extension("toml");
@@ -230,7 +276,11 @@ impl RecipeFlags {
             shared: self.shared.clone(),
             args: self.args.clone(),
         };
-        Ok(Kernel::with_text(&name, &text, flags.recipe()?)?)
+        let recipe = flags.recipe()?;
+        if lab::is_source(file) {
+            return Ok(told(lab::translate(file, &text, target, recipe)?));
+        }
+        Ok(Kernel::with_text(&name, &text, recipe)?)
     }
 
     /// Those that stand once.
@@ -282,7 +332,7 @@ mod tests {
     fn the_command_that_repeats_a_planned_kernel_names_its_configuration() {
         let named = |config, math, debug, arch| {
             let problem = "B1 H32 S1024 D64".parse().ok();
-            BuiltIn { problem, config, math: Some(math), debug, splits: None, arch: Some(arch) }.words()
+            BuiltIn { problem, config, math: Some(math), debug, splits: None, arch: Some(Arch::from(arch)) }.words()
         };
         let words = |config, arch| named(config, Math::Tensor, false, arch);
         assert_eq!(words(None, Gpu::A100).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 8");
@@ -294,8 +344,14 @@ mod tests {
         let debug = named(Some(5), Math::Tensor, true, Gpu::H200).unwrap();
         assert_eq!(debug, "--problem 'f16 B1 H32 S1024 D64 full' --config 5 --debug");
         let problem = "B1 H8 Sq1 Sk8192 D128".parse().ok();
-        let split =
-            BuiltIn { problem, config: Some(5), math: None, debug: false, splits: Some(16), arch: Some(Gpu::H200) };
+        let split = BuiltIn {
+            problem,
+            config: Some(5),
+            math: None,
+            debug: false,
+            splits: Some(16),
+            arch: Some(Gpu::H200.into()),
+        };
         assert_eq!(split.words().unwrap(), "--problem 'f16 B1 H8 Sq1 Sk8192 D128 full' --config 5 --splits 16");
         let planned = BuiltIn { config: None, splits: None, ..split };
         assert_eq!(planned.words().unwrap(), "--problem 'f16 B1 H8 Sq1 Sk8192 D128 full' --config 5 --splits 32");

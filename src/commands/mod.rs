@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod bench;
+mod bisect;
 mod compare;
 mod doctor;
 mod explain;
@@ -9,6 +10,7 @@ mod gate;
 mod github;
 mod input;
 mod inspect;
+mod leaderboard;
 mod mutate;
 mod origin;
 mod output;
@@ -34,7 +36,9 @@ pub enum Command {
     Sanitize(sanitize::Arguments),
     Run(run::Arguments),
     Mutate(mutate::Arguments),
+    Bisect(bisect::Arguments),
     Bench(bench::Arguments),
+    Leaderboard(leaderboard::Arguments),
     Ptx(ptx::Arguments),
     Inspect(inspect::Arguments),
     Explain(explain::Arguments),
@@ -52,7 +56,9 @@ impl Command {
             Command::Sanitize(arguments) => sanitize::execute(&arguments),
             Command::Run(arguments) => run::execute(&arguments),
             Command::Mutate(arguments) => mutate::execute(&arguments),
+            Command::Bisect(arguments) => bisect::execute(&arguments),
             Command::Bench(arguments) => bench::execute(&arguments),
+            Command::Leaderboard(arguments) => leaderboard::execute(&arguments),
             Command::Ptx(arguments) => ptx::execute(&arguments),
             Command::Inspect(arguments) => inspect::execute(&arguments),
             Command::Explain(arguments) => explain::execute(&arguments),
@@ -115,7 +121,12 @@ fn is_undecided(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(cuda::Error::NoDriver | cuda::Error::NoGpu))
         || matches!(
             error.downcast_ref(),
-            Some(lab::Error::Interrupted | lab::Error::MissingTool(_) | lab::Error::BrokenPack { .. })
+            Some(
+                lab::Error::Interrupted
+                    | lab::Error::MissingTool(_)
+                    | lab::Error::NoCompiler { .. }
+                    | lab::Error::BrokenPack { .. }
+            )
         )
 }
 

@@ -4,7 +4,7 @@ use super::Exit;
 use super::bench::grid;
 use super::gate::{Judged, JudgedBy};
 use super::github::Job;
-use super::input::{BuiltIn, math, quoted, splits};
+use super::input::{Arch, BuiltIn, arch, math, quoted, splits, told};
 use super::output::{PackFormat, findings_json, print_findings, print_json};
 use anyhow::Context;
 use attention::Problem;
@@ -16,7 +16,7 @@ use lab::gpu::Workers;
 use lab::{Case, Cost, Hardware, Outcome, Pack, Progress, Rate, Request, Stage, StageCost, VerifyOptions};
 use launch::Finding;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -26,10 +26,14 @@ use std::sync::{Arc, Mutex};
     after_help = "Examples:\n  veriflash prove                                the built-in kernels, on the emulator\n  veriflash prove --kernel my/kernel.ptx         a kernel of yours, with an [attention] table in its recipe\n  veriflash prove --kernel ampere --config 1      a built-in kernel, on problems that make it do all it can\n  veriflash prove --problem 'B1 H2 S128 D128' --config 8\n  veriflash prove --gate merge                   exits 0 only if the gate holds, 4 if a stage was not run\n  veriflash prove --gate publication --second DIR    and the pack of another day or machine agrees\n\nThe pack is a folder; `veriflash verify` checks it again."
 )]
 pub struct Arguments {
-    /// A kernel that computes attention: a `.ptx` with its recipe, or a `.toml`; may be given several times. `ampere` names
-    /// the built-in kernels
+    /// A kernel that computes attention: a `.ptx` or `.cu` with its recipe, or a `.toml`; may be given several times. `ampere`
+    /// names the built-in kernels
     #[arg(long = "kernel", value_name = "FILE|ampere")]
     kernels: Vec<PathBuf>,
+
+    /// What a `.cu` is compiled for; unless given, what its recipe names, or `sm_80`
+    #[arg(long, value_parser = arch)]
+    arch: Option<Arch>,
 
     /// Built-in kernels for these problems, such as `B2 H8 S512 D64 causal`; may be given several times. Unless given, those
     /// that make the configuration do all it can
@@ -173,7 +177,7 @@ fn measured(arguments: &Arguments, hardware: &Hardware) -> anyhow::Result<Vec<Ca
         Gpu { capability: device.capability, processors: device.processors, shared_bytes: device.max_shared_bytes };
     let mut cases = vec![];
     for problem in arguments.grid.iter().map(|grid| grid.problems()).collect::<Result<Vec<_>, _>>()?.concat() {
-        let built_in = BuiltIn { problem: Some(problem), config, math, debug: false, splits, arch: Some(arch) };
+        let built_in = BuiltIn { problem: Some(problem), config, math, debug: false, splits, arch: Some(arch.into()) };
         cases.push(Case::new(built_in.kernel()?)?);
     }
     Ok(cases)
@@ -186,6 +190,10 @@ fn request(arguments: &Arguments, hardware: Result<Hardware, String>) -> anyhow:
         Ok(Request { measured, hardware, ..request })
     };
     let family = kernels.iter().any(|kernel| kernel.as_os_str() == FAMILY);
+    anyhow::ensure!(
+        arguments.arch.is_none() || !(family || kernels.is_empty()),
+        "`--arch` is what a `.cu` is compiled for: give one with `--kernel FILE.cu`, or leave it out"
+    );
     if family || !problems.is_empty() {
         let help = "prove those of one kind first, then the others into another folder";
         anyhow::ensure!(
@@ -203,9 +211,23 @@ fn request(arguments: &Arguments, hardware: Result<Hardware, String>) -> anyhow:
     if kernels.is_empty() {
         return of_ours(Request::standard(out)?, hardware);
     }
-    let cases = kernels.iter().map(|path| Case::open(path)).collect::<Result<_, _>>()?;
-    let flags: String = kernels.iter().map(|path| format!(" --kernel {}", path.display())).collect();
+    let cases = kernels.iter().map(|path| case(path, arguments.arch)).collect::<anyhow::Result<_>>()?;
+    let mut flags: String = kernels.iter().map(|path| format!(" --kernel {}", path.display())).collect();
+    flags.extend(arguments.arch.map(|arch| format!(" --arch {}", arch.target)));
     Ok(Request { command: format!("veriflash prove{flags}"), hardware, ..Request::new(cases, out) })
+}
+
+/// A kernel of the user's own.
+fn case(path: &Path, arch: Option<Arch>) -> anyhow::Result<Case> {
+    if lab::is_source(path) {
+        return Ok(Case::new(told(lab::open_source(path, arch.map(|arch| arch.target))?))?);
+    }
+    anyhow::ensure!(
+        arch.is_none(),
+        "`--arch` is what a `.cu` is compiled for, and {} is none: leave it out",
+        path.display()
+    );
+    Ok(Case::open(path)?)
 }
 
 fn built_in(arguments: &Arguments, family: bool) -> anyhow::Result<Request> {

@@ -19,6 +19,14 @@ pub enum Error {
     Assembly { kernel: String, message: String },
     #[error("{0} was not found: get it with `{install}`", install = crate::tools::INSTALL)]
     MissingTool(&'static str),
+    #[error(
+        "{}: no compiler for CUDA C++ was found: `pip install nvidia-cuda-nvrtc==13.0.88` gets one, `pip install \
+         nvidia-cuda-runtime nvidia-cuda-crt` headers such as cuda_fp16.h and mma.h; or give the .ptx that `nvcc -ptx` makes elsewhere",
+        path.display()
+    )]
+    NoCompiler { path: PathBuf },
+    #[error("{}: {compiler} refuses it:\n{message}", path.display())]
+    Compilation { path: PathBuf, compiler: String, message: String },
     #[error("{}: the pack is broken: {why}", path.display())]
     BrokenPack { path: PathBuf, why: String },
     #[error("interrupted: nothing was written")]

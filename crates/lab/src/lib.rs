@@ -17,10 +17,12 @@
 
 mod assembly;
 pub mod bench;
+pub mod bisect;
 mod case;
 pub mod compare;
 mod cost;
 mod cubin;
+mod cuda_source;
 mod error;
 mod figures;
 mod gate;
@@ -30,6 +32,7 @@ mod hardware;
 mod harness;
 mod inspect;
 mod kept;
+pub mod leaderboard;
 mod machine;
 pub mod measure;
 mod occupancy;
@@ -50,6 +53,7 @@ mod verify;
 pub use assembly::{MachineCode, machine_code};
 pub use case::Case;
 pub use cost::{Cost, Rate, StageCost};
+pub use cuda_source::{Translation, is_source, open_source, recipe, translate};
 pub use error::Error;
 pub use figures::{Figure, Subject};
 pub use gate::{Gate, GateResult, Made, SETTINGS, SecondRun, Unmet, gates_of};

@@ -6,7 +6,7 @@ mod listing;
 mod table;
 
 use super::Exit;
-use super::input::{BuiltIn, math, splits};
+use super::input::{BuiltIn, math, splits, told};
 use super::output::{Format, print_json};
 use attention::Problem;
 use attention::configs::Math;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
     after_help = "Examples:\n  veriflash inspect kernel.ptx\n  veriflash inspect kernel.ptx --arch sm_80,sm_90 --sass      machine code with its marks\n  veriflash inspect old.ptx new.ptx                          resources and loops side by side\n  veriflash inspect old.ptx new.ptx --sass                   and a diff of the machine code\n  veriflash inspect --problem 'B2 H8 S512 D64' --config 9\n  veriflash inspect --problem 'B2 H8 S512 D64' --against-debug\n  veriflash inspect --problem 'B2 H8 S512 D64' --config 5 --against-config 9\n\nptxas and nvdisasm are needed; `veriflash doctor` says how to get them. Without them the exit code is 4."
 )]
 pub struct Arguments {
-    /// A `.ptx`, with a recipe or without one, or a `.toml`; a second one is compared with the first
+    /// A `.ptx` or `.cu`, with a recipe or without one, or a `.toml`; a second one is compared with the first
     #[arg(value_name = "KERNEL", required_unless_present = "problem", conflicts_with = "problem", num_args = 1..=2)]
     files: Vec<PathBuf>,
 
@@ -114,7 +114,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
 impl Arguments {
     fn kernel(&self) -> anyhow::Result<Kernel> {
         match self.files.first() {
-            Some(file) => open(file),
+            Some(file) => self.open(file),
             None => self.built_in(self.config, self.debug),
         }
     }
@@ -123,7 +123,7 @@ impl Arguments {
         let second = self.files.get(1);
         anyhow::ensure!(second.is_none() || self.against.is_none(), "`--against` and a second kernel: leave one out");
         if let Some(file) = second.or(self.against.as_ref()) {
-            return open(file).map(Some);
+            return self.open(file).map(Some);
         }
         if self.against_debug {
             return self.built_in(self.config, true).map(Some);
@@ -134,7 +134,17 @@ impl Arguments {
     fn built_in(&self, config: Option<u32>, debug: bool) -> anyhow::Result<Kernel> {
         let (problem, math, splits) = (self.problem.clone(), self.math, self.splits);
         let arch = self.arch.first().and_then(|target| Gpu::by_arch(&format!("sm_{}", target.sm)));
-        BuiltIn { problem, config, math, debug, splits, arch }.kernel()
+        BuiltIn { problem, config, math, debug, splits, arch: arch.map(Into::into) }.kernel()
+    }
+
+    /// A kernel in a file; one in CUDA C++ is compiled for the first target.
+    fn open(&self, file: &Path) -> anyhow::Result<Kernel> {
+        if !lab::is_source(file) {
+            return open(file);
+        }
+        let text = module_text::read(file)?;
+        let recipe = lab::recipe(file, &text)?.unwrap_or_default();
+        Ok(told(lab::translate(file, &text, self.arch.first().copied(), recipe)?))
     }
 
     fn print(&self, inspections: &[Inspection], difference: Option<&Difference>) {

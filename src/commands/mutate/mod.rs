@@ -87,8 +87,10 @@ impl Arguments {
             let kernel = self.built_in.kernel()?;
             return Ok(vec![(kernel.name.clone(), kernel)]);
         }
-        self.built_in.refuse_beside_file()?;
-        let open = |path: &PathBuf| Ok((path.display().to_string(), self.flags.open(path)?));
+        let open = |path: &PathBuf| {
+            self.built_in.refuse_beside_file(path)?;
+            Ok((path.display().to_string(), self.flags.open(path, self.built_in.arch)?))
+        };
         self.files.iter().map(open).collect()
     }
 

@@ -1,13 +1,17 @@
 //! Kernels against peers, by the measuring protocol.
 
 mod calibration;
+mod field;
 mod grid;
 mod point;
 mod run;
 mod samples;
 
 pub use calibration::{Calibration, SLOWDOWN};
+pub use field::Field;
 pub use grid::Grid;
+#[cfg(test)]
+pub(crate) use point::tests;
 pub use point::{CANDIDATES, Contender, Missing, Point};
 pub use run::{Bencher, Patience};
 pub use samples::csv;

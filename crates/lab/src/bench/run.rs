@@ -30,10 +30,10 @@ impl Default for Patience {
 
 /// A GPU, and the peers that are alive on it.
 pub struct Bencher {
-    cuda: Cuda,
-    peers: Vec<Peer>,
+    pub(super) cuda: Cuda,
+    pub(super) peers: Vec<Peer>,
     /// Peers that did not start.
-    missing: Vec<Missing>,
+    pub(super) missing: Vec<Missing>,
     pub patience: Patience,
     pub seed: u64,
     monitor: Option<Monitor>,
@@ -135,7 +135,7 @@ impl Bencher {
         all
     }
 
-    fn finish(
+    pub(super) fn finish(
         &self,
         case: &Case,
         plan: Plan,

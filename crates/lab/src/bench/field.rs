@@ -1,0 +1,150 @@
+//! Takes one point of many kernels on a GPU: a whole field of contenders in the same rounds.
+
+use std::time::Instant;
+
+use launch::Memory;
+use rayon::prelude::*;
+
+use super::point::{Contender, Missing, Point};
+use super::run::Bencher;
+use crate::case::Case;
+use crate::figures::Figure;
+use crate::gpu::{Candidate, Contract, Peer, PeerError, Plan};
+use crate::harness::{self, Poison};
+use crate::measure::{self, Reading, Stopwatch};
+
+/// A field, measured, and who fell out of it on the GPU.
+pub struct Field {
+    /// The first kernel, the first again, the others, and the peers.
+    pub point: Point,
+    pub fallen: Vec<Missing>,
+}
+
+impl Bencher {
+    /// Times all kernels, which solve the same problem, and the peers. Who does not run or is wrong falls out; an error means that
+    /// nobody is left, or that the GPU is lost.
+    pub fn field(&mut self, cases: &[(String, Case)], contract: Contract, cold: bool) -> Result<Field, String> {
+        let (_, first) = cases.first().ok_or("there is no kernel to time")?;
+        let plan = Plan::of(&first.problem, self.device(), contract, cold, self.patience.warm_up);
+        let (mut runners, mut fallen) = self.candidates(cases, plan)?;
+        let mut absent = self.missing.clone();
+        for number in 0..self.peers.len() {
+            match self.peers[number].open(&first.problem, plan) {
+                Ok(error) => runners.push(Runner::of_peer(number, &self.peers[number], error)),
+                Err(PeerError(why)) => absent.push(Missing { name: self.peers[number].name.clone(), why }),
+            }
+        }
+        let rounds = loop {
+            let until = Instant::now() + self.patience.time;
+            let mut watch = Watch { runners: &mut runners, peers: &mut self.peers, until, died: None };
+            let contenders = watch.runners.len();
+            match measure::contest(&mut watch, contenders, self.patience.limits, self.seed) {
+                Ok(rounds) => break rounds,
+                // Without the one that died, from the beginning: rounds are of the same contenders.
+                Err(why) => {
+                    let which = watch.died.filter(|which| *which > 1).ok_or_else(|| why.clone())?;
+                    let Runner { name, machine, .. } = runners.remove(which);
+                    let list = if matches!(machine, Machine::Kernel(_)) { &mut fallen } else { &mut absent };
+                    list.push(Missing { name, why });
+                }
+            }
+        };
+        let contenders = runners.iter_mut().map(|runner| runner.finish(&mut self.peers)).collect();
+        let leads = |(name, _): &&(String, Case)| runners.first().is_some_and(|runner| runner.name == *name);
+        let leader = cases.iter().find(leads).map_or(first, |(_, case)| case);
+        Ok(Field { point: self.finish(leader, plan, contenders, absent, rounds), fallen })
+    }
+
+    /// Every kernel that runs and is right, the first of them twice.
+    fn candidates(&self, cases: &[(String, Case)], plan: Plan) -> Result<(Vec<Runner>, Vec<Missing>), String> {
+        let (mut runners, mut fallen): (Vec<Runner>, Vec<Missing>) = (vec![], vec![]);
+        let mut drawn: Option<(&Case, Vec<Memory>)> = None;
+        for (name, case) in cases {
+            // Kernels that read the same buffers are given the same numbers, drawn once.
+            if drawn.as_ref().is_none_or(|(of, _)| of.kernel.recipe.buffers != case.kernel.recipe.buffers) {
+                drawn = Some((case, draw(case, self.seed, plan.sets)?));
+            }
+            let memories = drawn.as_ref().map_or(&[][..], |(_, memories)| memories);
+            let load = || Candidate::new(&self.cuda, case, plan, memories);
+            let again = runners.is_empty().then(load).transpose();
+            match again.and_then(|again| Ok((load()?, again))) {
+                Err(why) => fallen.push(Missing { name: name.clone(), why }),
+                Ok((candidate, again)) => {
+                    runners.push(Runner::of_kernel(name.clone(), candidate));
+                    runners.extend(again.map(|again| Runner::of_kernel(format!("{name} again"), again)));
+                }
+            }
+        }
+        match (runners.is_empty(), fallen.first()) {
+            (true, Some(Missing { name, why })) => Err(format!("nobody is left: {name}: {why}")),
+            _ => Ok((runners, fallen)),
+        }
+    }
+}
+
+/// One memory for each set, drawn side by side.
+fn draw(case: &Case, seed: u64, sets: usize) -> Result<Vec<Memory>, String> {
+    let one = |set: usize| harness::memory(case, seed + set as u64, Poison::Signalling);
+    (0..sets).into_par_iter().map(one).collect::<Result<_, _>>().map_err(|error| error.to_string())
+}
+
+/// One who is timed.
+struct Runner {
+    name: String,
+    identity: String,
+    error: Figure,
+    machine: Machine,
+}
+
+enum Machine {
+    Kernel(Box<Candidate>),
+    /// By its number among those that have started.
+    Peer(usize),
+}
+
+impl Runner {
+    fn of_kernel(name: String, candidate: Candidate) -> Runner {
+        let (identity, error) = (candidate.cubin.clone().unwrap_or_default(), candidate.error);
+        Runner { name, identity, error, machine: Machine::Kernel(Box::new(candidate)) }
+    }
+
+    fn of_peer(number: usize, peer: &Peer, error: Figure) -> Runner {
+        Runner { name: peer.name.clone(), identity: peer.describes.clone(), error, machine: Machine::Peer(number) }
+    }
+
+    /// Looks at what the last sample left.
+    fn finish(&mut self, peers: &mut [Peer]) -> Contender {
+        let allowed = self.error.value().max(1.0);
+        let offence = match &self.machine {
+            Machine::Kernel(candidate) => candidate.offence.clone(),
+            Machine::Peer(number) => match peers[*number].verify() {
+                Ok(after) if after.value() <= allowed => None,
+                Ok(after) => Some(format!("what it left when it was timed is wrong: {after} times what is allowed")),
+                Err(PeerError(why)) => Some(why),
+            },
+        };
+        Contender { name: self.name.clone(), identity: self.identity.clone(), error: self.error, offence }
+    }
+}
+
+struct Watch<'a> {
+    runners: &'a mut [Runner],
+    peers: &'a mut [Peer],
+    until: Instant,
+    /// Who ended the contest.
+    died: Option<usize>,
+}
+
+impl Stopwatch for Watch<'_> {
+    fn sample(&mut self, contender: usize) -> Result<Reading, String> {
+        let reading = match &mut self.runners[contender].machine {
+            Machine::Kernel(candidate) => candidate.sample(),
+            Machine::Peer(number) => self.peers[*number].sample().map_err(|PeerError(why)| why),
+        };
+        reading.inspect_err(|_| self.died = Some(contender))
+    }
+
+    fn has_time(&mut self) -> bool {
+        Instant::now() < self.until
+    }
+}
