@@ -230,5 +230,5 @@ pub(crate) fn sets(cuda: &Cuda, case: &Case, memories: &[Memory]) -> Result<Vec<
 /// Of buffers, in the recipe.
 pub(crate) fn numbers(case: &Case, names: &[&str]) -> Vec<usize> {
     let number = |name: &&str| case.resolved.buffers.iter().position(|buffer| buffer.name == *name);
-    names.iter().filter_map(|name| number(name)).collect()
+    names.iter().filter_map(number).collect()
 }

@@ -1,6 +1,6 @@
 //! Does a pack hold what it claims? Nothing in it is believed that can be computed again.
 
-mod gpu;
+mod consistency;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,9 +19,8 @@ use crate::pack::{
 use crate::prove::{self, Bench};
 use crate::report::{self, Facts};
 use crate::stages::code::Disassembly;
-use crate::stages::half::Half;
-use crate::stages::{Evidence, Record, Stage, Subjects, assemble, code, resources, sanitize};
-use crate::{Error, Progress, Settings, Silent, Tool, Toolbox};
+use crate::stages::{Evidence, Record, Stage, Subjects, assemble, code, resources};
+use crate::{Error, Progress, Silent, Tool, Toolbox};
 
 /// How much is done.
 pub struct VerifyOptions<'a> {
@@ -243,8 +242,7 @@ impl Verifier<'_> {
             let stage = differs.map_or("stages".to_string(), |index| Stage::ALL[index].to_string());
             return Err(format!("{stage}: what the manifest says does not follow from the log"));
         }
-        check_request(&manifest.predicate.settings, &evidence)?;
-        check_gpu(&manifest.predicate, &evidence)?;
+        consistency::check(&manifest.predicate, &evidence)?;
         if self.files.get(SAMPLES).cloned() != prove::samples(&evidence) {
             return Err(format!("{SAMPLES} does not have the samples of the log"));
         }
@@ -384,41 +382,6 @@ impl Verifier<'_> {
             None => CheckResult::Holds,
         })
     }
-}
-
-/// Logs answer the request.
-fn check_request(settings: &Settings, evidence: &Evidence) -> Broken {
-    let seeded = match &evidence.parity {
-        Record::Ran(log) => log.kernels.iter().all(|entry| entry.data_seed == settings.data_seed),
-        Record::NotRun { .. } => true,
-    };
-    let seeds_of = |entry: &sanitize::Entry| entry.runs.iter().map(|run| run.seed).collect::<Vec<_>>();
-    let sown = match &evidence.sanitize {
-        Record::Ran(log) => log.kernels.iter().all(|entry| seeds_of(entry) == settings.seeds),
-        Record::NotRun { .. } => true,
-    };
-    let stressed = match &evidence.stress {
-        Record::Ran(log) => log.kernels.iter().all(|entry| entry.has_rounds(settings.rounds)),
-        Record::NotRun { .. } => true,
-    };
-    if seeded && sown && stressed { Ok(()) } else { Err("a log has other seeds than the manifest".into()) }
-}
-
-/// Logs of a GPU agree with each other and with the manifest: all of them are there or none, the same machine code was judged,
-/// launched and timed, and bits that are said to be the emulator's are.
-fn check_gpu(predicate: &Predicate, evidence: &Evidence) -> Broken {
-    let Evidence { parity_gpu, sanitize_gpu, stress_gpu, bench, profile, .. } = evidence;
-    let halves = [*parity_gpu == Half::NoGpu, *sanitize_gpu == Half::NoGpu, *stress_gpu == Half::NoGpu];
-    let has_gpu = predicate.machine.gpu.is_some();
-    if halves.iter().any(|absent| *absent == has_gpu) {
-        return Err(
-            "some stages ran on a GPU that the manifest does not name, or did not run on the one that it names".into(),
-        );
-    }
-    if !has_gpu && !(bench.lacks_gpu() && profile.lacks_gpu()) {
-        return Err("bench or profile say something else than that there was no GPU".into());
-    }
-    gpu::check(evidence, predicate.settings.launches)
 }
 
 fn other_version(name: &str, version: &str, found: Option<&Tool>) -> String {

@@ -4,6 +4,7 @@ use super::*;
 use crate::figures::Figure;
 use crate::pack::write;
 use crate::prove::{self, Bench};
+use crate::stages::half::Half;
 use crate::stages::parity::{Controlled, Noticed};
 use crate::stages::stress::Verdict;
 use crate::{Cost, Request, Settings};

@@ -1,0 +1,98 @@
+//! Logs beside the request and beside each other. What a GPU did, nobody can run again here: it must at least agree with itself.
+
+use std::collections::BTreeMap;
+
+use crate::Settings;
+use crate::pack::manifest::Predicate;
+use crate::stages::half::Half;
+use crate::stages::{Evidence, Record, parity, sanitize};
+
+/// The first thing that does not fit.
+pub fn check(predicate: &Predicate, evidence: &Evidence) -> Result<(), String> {
+    check_request(&predicate.settings, evidence)?;
+    check_gpu(predicate, evidence)
+}
+
+/// Logs answer the request.
+fn check_request(settings: &Settings, evidence: &Evidence) -> Result<(), String> {
+    let seeded = match &evidence.parity {
+        Record::Ran(log) => log.kernels.iter().all(|entry| entry.data_seed == settings.data_seed),
+        Record::NotRun { .. } => true,
+    };
+    let seeds_of = |entry: &sanitize::Entry| entry.runs.iter().map(|run| run.seed).collect::<Vec<_>>();
+    let sown = match &evidence.sanitize {
+        Record::Ran(log) => log.kernels.iter().all(|entry| seeds_of(entry) == settings.seeds),
+        Record::NotRun { .. } => true,
+    };
+    let stressed = match &evidence.stress {
+        Record::Ran(log) => log.kernels.iter().all(|entry| entry.has_rounds(settings.rounds)),
+        Record::NotRun { .. } => true,
+    };
+    if seeded && sown && stressed { Ok(()) } else { Err("a log has other seeds than the manifest".into()) }
+}
+
+/// Logs of a GPU agree with each other and with the manifest: all of them are there or none, the same machine code was judged,
+/// launched and timed, and bits that are said to be the emulator's are.
+fn check_gpu(predicate: &Predicate, evidence: &Evidence) -> Result<(), String> {
+    let Evidence { parity_gpu, sanitize_gpu, stress_gpu, bench, profile, .. } = evidence;
+    let halves = [*parity_gpu == Half::NoGpu, *sanitize_gpu == Half::NoGpu, *stress_gpu == Half::NoGpu];
+    let has_gpu = predicate.machine.gpu.is_some();
+    if halves.contains(&has_gpu) {
+        return Err(
+            "some stages ran on a GPU that the manifest does not name, or did not run on the one that it names".into(),
+        );
+    }
+    let idle = bench.lacks_gpu() && profile.lacks_gpu();
+    if !has_gpu && !idle {
+        return Err("bench or profile say something else than that there was no GPU".into());
+    }
+    agree(evidence, predicate.settings.launches)
+}
+
+/// The same kernel ran as the same machine code wherever it ran, and the emulator's bits are the emulator's.
+fn agree(evidence: &Evidence, launches: usize) -> Result<(), String> {
+    let mut codes: BTreeMap<&str, &str> = BTreeMap::new();
+    for (kernel, cubin) in machine_code(evidence) {
+        if *codes.entry(kernel).or_insert(cubin) != cubin {
+            return Err(format!("{kernel}: logs speak of different machine code"));
+        }
+    }
+    if let Half::Ran(log) = &evidence.parity_gpu {
+        log.kernels.iter().try_for_each(|entry| emulated(entry, &evidence.parity))?;
+    }
+    if let Half::Ran(log) = &evidence.stress_gpu {
+        let short = |entry: &&crate::stages::stress::gpu::Entry| entry.runs.iter().any(|run| run.launches != launches);
+        if let Some(entry) = log.kernels.iter().find(short) {
+            return Err(format!("{}: other numbers of launches than the manifest", entry.subject.kernel));
+        }
+    }
+    Ok(())
+}
+
+/// Kernel and hash, from every log that has them.
+fn machine_code(evidence: &Evidence) -> Vec<(&str, &str)> {
+    let mut found: Vec<(&str, &str)> = Vec::new();
+    if let Half::Ran(log) = &evidence.parity_gpu {
+        found.extend(log.kernels.iter().map(|entry| (entry.subject.kernel.as_str(), entry.cubin.as_str())));
+    }
+    if let Half::Ran(log) = &evidence.stress_gpu {
+        found.extend(log.kernels.iter().map(|entry| (entry.subject.kernel.as_str(), entry.cubin.as_str())));
+    }
+    if let Record::Ran(log) = &evidence.bench {
+        for point in &log.points {
+            let own = point.contenders.iter().take(crate::bench::CANDIDATES);
+            found.extend(own.map(|contender| (point.subject.kernel.as_str(), contender.identity.as_str())));
+        }
+    }
+    found
+}
+
+fn emulated(entry: &parity::gpu::Entry, emulator: &Record<parity::Report>) -> Result<(), String> {
+    let Record::Ran(log) = emulator else { return Ok(()) };
+    let own = log.kernels.iter().find(|other| other.subject == entry.subject);
+    let expected = own.map(|own| own.seen.results() == entry.seen.results());
+    if entry.as_emulated == expected {
+        return Ok(());
+    }
+    Err(format!("{}: whether the bits are the emulator's does not follow from the logs", entry.subject.kernel))
+}
