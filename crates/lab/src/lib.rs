@@ -36,9 +36,11 @@ mod outcome;
 mod pack;
 mod progress;
 mod prove;
+pub mod red_team;
 mod report;
 mod request;
 pub mod sass;
+mod shapes;
 pub mod stages;
 pub mod tools;
 pub mod usage;
@@ -64,4 +66,4 @@ pub use tools::{Tool, Toolbox};
 pub use verify::{Check, CheckResult, Verification, VerifyOptions, verify};
 
 /// The version of the files in a pack.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;

@@ -82,8 +82,7 @@ impl Outcome {
         }
     }
 
-    /// A back door for tests of what judges outcomes.
-    #[cfg(test)]
+    /// A back door for those who try what judges outcomes: tests, and the red team.
     pub(crate) fn ended(stage: Stage, state: State) -> Outcome {
         Outcome { stage, state, figures: String::new() }
     }

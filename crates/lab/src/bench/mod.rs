@@ -1,5 +1,6 @@
 //! Kernels against peers, by the measuring protocol.
 
+pub(crate) mod data;
 mod grid;
 mod point;
 mod run;

@@ -6,6 +6,7 @@ use cuda::Cuda;
 use launch::Memory;
 use rayon::prelude::*;
 
+use super::data;
 use super::point::{CANDIDATES, Contender, Missing, Point};
 use crate::case::Case;
 use crate::gpu::{self, Candidate, Contract, Peer, PeerError, Plan, Workers};
@@ -67,6 +68,7 @@ impl Bencher {
 
     /// An error is the candidate's: it does not run, or is wrong.
     pub fn point(&mut self, case: &Case, contract: Contract, cold: bool) -> Result<Point, String> {
+        data::check(case)?;
         let plan = Plan::of(&case.problem, self.cuda.device(), contract, cold);
         let drawn = |set: usize| harness::memory(case, self.seed + set as u64, Poison::Signalling);
         let memories: Result<Vec<Memory>, _> = (0..plan.sets).into_par_iter().map(drawn).collect();

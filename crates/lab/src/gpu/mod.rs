@@ -4,12 +4,14 @@
 //! after the last one, so that a call that did nothing, or the work of another, shows.
 
 mod candidate;
+mod clocks;
 mod peer;
 mod plan;
 mod rows;
 mod stamp;
 
 pub use candidate::Candidate;
+pub(crate) use clocks::Clocks;
 pub use peer::{Peer, PeerError, Workers};
 pub use plan::{Contract, Plan};
 pub(crate) use plan::{floor, peaks};
