@@ -14,6 +14,7 @@ mod origin;
 mod output;
 mod prove;
 mod ptx;
+mod red_team;
 mod run;
 mod sanitize;
 mod sarif;
