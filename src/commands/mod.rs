@@ -16,6 +16,7 @@ mod origin;
 mod output;
 mod prove;
 mod ptx;
+mod red_team;
 mod report;
 mod run;
 mod sanitize;

@@ -6,6 +6,7 @@ use super::gate::{Judged, JudgedBy};
 use super::github::Job;
 use super::input::{Arch, BuiltIn, arch, math, quoted, splits, told};
 use super::output::{PackFormat, findings_json, print_findings, print_json};
+use super::red_team;
 use anyhow::Context;
 use attention::Problem;
 use attention::configs::{BASELINE, Math};
@@ -23,7 +24,7 @@ use std::sync::{Arc, Mutex};
 /// Turns a kernel into a pack of evidence: what was shown, with which figures, and what was not run
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash prove                                the built-in kernels, on the emulator\n  veriflash prove --kernel my/kernel.ptx         a kernel of yours, with an [attention] table in its recipe\n  veriflash prove --kernel ampere --config 1      a built-in kernel, on problems that make it do all it can\n  veriflash prove --problem 'B1 H2 S128 D128' --config 8\n  veriflash prove --gate merge                   exits 0 only if the gate holds, 4 if a stage was not run\n  veriflash prove --gate publication --second DIR    and the pack of another day or machine agrees\n\nThe pack is a folder; `veriflash verify` checks it again."
+    after_help = "Examples:\n  veriflash prove                                the built-in kernels, on the emulator\n  veriflash prove --kernel my/kernel.ptx         a kernel of yours, with an [attention] table in its recipe\n  veriflash prove --kernel ampere --config 1      a built-in kernel, on problems that make it do all it can\n  veriflash prove --problem 'B1 H2 S128 D128' --config 8\n  veriflash prove --gate merge                   exits 0 only if the gate holds, 4 if a stage was not run\n  veriflash prove --gate publication --second DIR    and the pack of another day or machine agrees\n  veriflash prove --red-team                     is the lab fooled by any attack that we know?\n\nThe pack is a folder; `veriflash verify` checks it again."
 )]
 pub struct Arguments {
     /// A kernel that computes attention: a `.ptx` or `.cu` with its recipe, or a `.toml`; may be given several times. `ampere`
@@ -78,6 +79,11 @@ pub struct Arguments {
     #[arg(long)]
     fresh: bool,
 
+    /// Prove the lab instead: try every built-in attack on it, and say which check caught each. Writes no pack; exits 0 only if all
+    /// that can be tried here were caught by the check that they name
+    #[arg(long, conflicts_with_all = ["kernels", "problems", "config", "math", "splits", "rate", "fresh"])]
+    red_team: bool,
+
     /// What an hour of this machine costs, such as 3.50/h: the pack says what it came to
     #[arg(long, value_name = "PRICE/h")]
     rate: Option<Rate>,
@@ -91,6 +97,9 @@ pub struct Arguments {
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
+    if arguments.red_team {
+        return red_team::execute(&arguments.format);
+    }
     let gates = arguments.judged_by.gates()?;
     let Arguments { fresh, ref rate, .. } = *arguments;
     let hardware = hardware(arguments)?;

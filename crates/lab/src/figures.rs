@@ -99,6 +99,13 @@ impl From<&Witness> for Launched {
     }
 }
 
+impl fmt::Display for Launched {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Launched { entry, grid: [x, y, z], block, count } = self;
+        write!(f, "`{entry}` with {x}×{y}×{z} blocks of {} threads, {count} times", block.iter().product::<u32>())
+    }
+}
+
 /// What a buffer held before and after a run, as hashes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -118,21 +125,21 @@ impl From<Output> for Hashes {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seen {
-    pub launches_asked: usize,
+    pub asked: Vec<Launched>,
     pub launches: Vec<Launched>,
     pub inputs: Vec<Hashes>,
     pub outputs: Vec<Hashes>,
 }
 
 impl Seen {
-    pub fn new(launches_asked: usize, run: &Run, inputs: Vec<Hashes>, outputs: Vec<Hashes>) -> Seen {
-        Seen { launches_asked, launches: run.witness.iter().map(Launched::from).collect(), inputs, outputs }
+    pub fn new(asked: Vec<Launched>, run: &Run, inputs: Vec<Hashes>, outputs: Vec<Hashes>) -> Seen {
+        Seen { asked, launches: run.witness.iter().map(Launched::from).collect(), inputs, outputs }
     }
 
     /// Why this shows nothing about the kernel, if it does not.
     pub fn missing(&self) -> Option<String> {
-        if self.launches.is_empty() || self.launches.len() != self.launches_asked {
-            return Some(format!("{} of {} launches were seen", self.launches.len(), self.launches_asked));
+        if self.launches.is_empty() || self.launches.len() != self.asked.len() {
+            return Some(format!("{} of {} launches were seen", self.launches.len(), self.asked.len()));
         }
         if self.inputs.is_empty() || self.outputs.is_empty() {
             return Some("no input or no output was watched".into());
@@ -147,12 +154,14 @@ impl Seen {
 
     /// What the run did to buffers that it should not have done, and who objects.
     pub(crate) fn offences(&self) -> Vec<(Guard, String)> {
+        let other = self.launches.iter().zip(&self.asked).find(|(seen, asked)| seen != asked);
+        let other = other.map(|(seen, asked)| (Guard::Executed, format!("{seen} was launched: expected {asked}")));
         let changed = self.inputs.iter().find(|input| input.before != input.after);
         let kept = self.outputs.iter().find(|output| output.before == output.after);
         let changed = changed.map(|input| (Guard::Inputs, format!("the kernel changed its input `{}`", input.buffer)));
         let kept =
             kept.map(|output| (Guard::Poison, format!("the kernel left its output `{}` as it was", output.buffer)));
-        changed.into_iter().chain(kept).collect()
+        other.into_iter().chain(changed).chain(kept).collect()
     }
 }
 

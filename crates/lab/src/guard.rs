@@ -40,11 +40,14 @@ guards! {
     // name                            what it demands
     WellFormed    "well-formed"        "the PTX is well formed, and ptxas takes it";
     Witness       "witness"            "whoever says that nothing was found has seen the launches and watched inputs and outputs";
+    Executed      "executed-kernel"    "the launches that were seen are those that the recipe asks for: entry, grid, block, count";
+    Observed      "operands-observed"  "the checks looked at every byte that instructions moved";
     Stale         "stale"              "a log speaks of these very kernels, and of no others";
     Inputs        "inputs-untouched"   "inputs hash to the same before and after a run";
     Poison        "poison"             "outputs hold poison before a run, and none of it afterwards";
     NotANumber    "nan-never-equal"    "a result that is no number equals nothing";
     ErrorRule     "error-rule"         "results equal float64 attention within the rule";
+    Shapes        "other-shapes"       "results are right on shapes drawn at random, too";
     Controls      "negative-controls"  "the rule refuses results that are wrong on purpose, in the same run";
     Findings      "findings"           "the emulator finds no race, missing wait or stray access";
     ComputeSanitizer "compute-sanitizer" "NVIDIA's four tools report nothing on a GPU";
@@ -54,10 +57,16 @@ guards! {
     Schedules     "schedules"          "every policy is run with every seed, in both turns";
     Mutation      "mutation"           "faults that are injected are caught";
     Spills        "no-spills"          "no register is spilled, and no stack is used";
+    Release       "release-build"      "no assertion and no trap of a debug build is left in the PTX";
     Fits          "fits"               "a block fits on a multiprocessor";
     TensorCores   "tensor-cores"       "tensor-core instructions stand in a loop of the machine code";
     AsyncCopies   "async-copies"       "copies to shared memory are asynchronous in the machine code";
     LocalMemory   "no-local-memory"    "the machine code touches no local memory";
+    Accumulators  "opcode-types"       "tensor cores multiply in 16 bits at least and add in f32, as the contract's types demand";
+    Clocks        "clocks-agree"       "events, the GPU's timer and the host agree on how long a sample took, and nothing goes on after it";
+    Status        "launch-status"      "every launch ends without an error, asked after it";
+    Data          "random-data"        "what is timed is fed with random normal numbers";
+    LoadedCode    "loaded-code"        "both loads of the candidate run the same machine code, by the driver's hash";
     AfterTiming   "results-after-timing" "what the timed calls left is right, on every buffer";
     Floors        "floors"             "no time is below what the GPU's peaks allow";
     Peers         "missing-peer"       "every peer that was asked for was measured, and there is one";
@@ -67,6 +76,11 @@ guards! {
     TensorPipe    "tensor-pipe"        "the profiler counts work of the tensor cores";
     Busy          "busy"               "a kernel with enough work keeps the GPU busy";
     Decided       "decided"            "the interval lies on one side of the margin";
+    Conjunction   "gate-conjunction"   "a gate holds only if every stage that it asks for has passed";
+    Hashes        "hashes"             "every file of a pack hashes to what its lists say";
+    Derived       "verdicts-derived"   "the verdicts in a pack follow from its logs";
+    OneHash       "one-hash-per-cubin" "figures of machine code follow from the very cubins in the pack";
+    Rerun         "emulator-again"     "another run of the emulator gives the same figures";
 }
 
 impl fmt::Display for Guard {
@@ -136,6 +150,18 @@ impl Objections {
             objection.map_or(State::Pass, |objection| objection.state.clone())
         };
         worst(self.0.iter().map(first))
+    }
+
+    /// The others.
+    pub(crate) fn without(self, off: &[Guard]) -> Objections {
+        let keep = |objection: &Objection| !off.contains(&objection.guard);
+        Objections(self.0.into_iter().map(|part| part.into_iter().filter(keep).collect()).collect())
+    }
+
+    /// The objection that the verdict comes from.
+    pub fn told(&self) -> Option<&Objection> {
+        let verdict = self.judge();
+        self.0.iter().filter_map(|part| part.first()).find(|objection| objection.state == verdict)
     }
 
     /// Every check that objects, once each.

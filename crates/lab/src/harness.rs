@@ -1,11 +1,12 @@
 //! Runs a case, with its outputs poisoned and its inputs watched.
 
 use emulator::Emulator;
-use launch::backend::{Backend, Options};
-use launch::{Contents, Finding, Kernel, Memory, hash};
+use launch::backend::{Backend, Options, Witness};
+use launch::resolved::Launch;
+use launch::{BufferMemory, Contents, Finding, Kernel, Memory, Operands, hash};
 
 use crate::case::Case;
-use crate::figures::{Hashes, Seen};
+use crate::figures::{Hashes, Launched, Seen};
 
 /// What outputs hold before a run. Bits that do not depend on it were written by the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,33 @@ pub struct Execution {
     pub seen: Seen,
     pub findings: Vec<Finding>,
     pub memory: Memory,
+    /// What the checks did not look at, where that was counted.
+    pub unobserved: Option<Vec<String>>,
+}
+
+/// Where stages run kernels: on the emulator, or wherever the red team says that it did.
+pub trait Rig: Sync {
+    /// What memory holds before a run.
+    fn memory(&self, case: &Case, data_seed: u64) -> Result<Memory, String>;
+
+    /// Runs `kernel`, which is the case's own or one that was changed on purpose.
+    fn execute(&self, case: &Case, kernel: &Kernel, before: &Memory) -> Result<Execution, String>;
+}
+
+/// The emulator.
+pub struct Emulated {
+    pub options: Options,
+    pub poison: Poison,
+}
+
+impl Rig for Emulated {
+    fn memory(&self, case: &Case, data_seed: u64) -> Result<Memory, String> {
+        memory(case, data_seed, self.poison).map_err(|error| error.to_string())
+    }
+
+    fn execute(&self, case: &Case, kernel: &Kernel, before: &Memory) -> Result<Execution, String> {
+        execute(case, kernel, before, &self.options).map_err(|error| error.to_string())
+    }
 }
 
 /// The memory before a run: inputs drawn from `data_seed`, outputs poisoned whatever the recipe says.
@@ -49,15 +77,24 @@ pub fn poison_outputs(case: &Case, memory: &mut Memory, poison: Poison) {
 /// Runs `kernel`, which is the case's own or one that was changed on purpose, on the emulator.
 pub fn execute(case: &Case, kernel: &Kernel, before: &Memory, options: &Options) -> Result<Execution, emulator::Error> {
     let mut loaded = Emulator.load(kernel)?;
-    let launches = kernel.recipe.launches.len();
-    run_loaded(&Emulator, case, (&mut loaded, launches), before, options)
+    let asked = asked(kernel, &loaded.resolved().launches);
+    run_loaded(&Emulator, case, (&mut loaded, asked), before, options)
 }
 
-/// Runs what a backend has loaded, which has so many launches.
+/// The launches that must be seen.
+pub fn asked(kernel: &Kernel, launches: &[Launch]) -> Vec<Launched> {
+    let one = |launch: &Launch| {
+        let entry = kernel.entry(launch).map(|entry| entry.name.as_str()).unwrap_or_default();
+        Launched::from(&Witness::of(entry, launch))
+    };
+    launches.iter().map(one).collect()
+}
+
+/// Runs what a backend has loaded, of which these launches must be seen.
 pub fn run_loaded<B: Backend>(
     backend: &B,
     case: &Case,
-    (loaded, launches): (&mut B::Loaded, usize),
+    (loaded, asked): (&mut B::Loaded, Vec<Launched>),
     before: &Memory,
     options: &Options,
 ) -> Result<Execution, B::Error> {
@@ -69,6 +106,18 @@ pub fn run_loaded<B: Backend>(
     };
     let inputs = case.inputs().into_iter().map(hashes).collect();
     let outputs = case.outputs().into_iter().map(hashes).collect();
-    let seen = Seen::new(launches, &run, inputs, outputs);
-    Ok(Execution { seen, findings: run.findings, memory })
+    let seen = Seen::new(asked, &run, inputs, outputs);
+    let unobserved = run.operands.as_ref().map(Operands::faults);
+    Ok(Execution { seen, findings: run.findings, memory, unobserved })
+}
+
+/// Elements of the outputs that hold poison.
+pub fn still_poisoned(case: &Case, memory: &Memory) -> usize {
+    let outputs = memory.buffers.iter().filter(|buffer| case.outputs().contains(&buffer.name.as_str()));
+    let of_buffer = |buffer: &BufferMemory| {
+        let mut poison = vec![];
+        buffer.element.write(buffer.element.poison(), &mut poison);
+        buffer.contents.to_vec().chunks_exact(poison.len()).filter(|element| **element == poison).count()
+    };
+    outputs.map(of_buffer).sum()
 }

@@ -106,8 +106,7 @@ impl Outcome {
         Outcome { stage: G::STAGE, state, figures: gpu.figures() }
     }
 
-    /// A back door for tests of what judges outcomes.
-    #[cfg(test)]
+    /// A back door for those who try what judges outcomes: tests, and the red team.
     pub(crate) fn ended(stage: Stage, state: State) -> Outcome {
         Outcome { stage, state, figures: String::new() }
     }

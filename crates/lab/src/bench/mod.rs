@@ -1,6 +1,7 @@
 //! Kernels against peers, by the measuring protocol.
 
 mod calibration;
+pub(crate) mod data;
 mod field;
 mod grid;
 mod point;

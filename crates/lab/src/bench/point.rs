@@ -83,7 +83,7 @@ impl Point {
     /// What speaks against the point: its times cannot be believed, or decide nothing.
     pub fn objections(&self) -> Objections {
         let told = |why: String| format!("{}: {why}", self.problem);
-        let faults = (0..self.contenders.len()).flat_map(|number| self.faults(number));
+        let faults = (0..self.contenders.len()).flat_map(|number| self.faults(number)).chain(self.other_code());
         let faults = faults.map(|(guard, why)| Objection::fail(guard, told(why)));
         let doubts = self.absent().into_iter().chain(self.undecided());
         Objections::of(faults.chain(doubts.map(|(guard, why)| Objection::ambiguous(guard, told(why)))))
@@ -100,6 +100,13 @@ impl Point {
         });
         let impossible = self.impossible(number).map(|why| (Guard::Floors, why));
         [offence, wrong, impossible].into_iter().flatten().collect()
+    }
+
+    /// The candidate was loaded twice: by the driver's hash, the same machine code.
+    fn other_code(&self) -> Option<(Guard, String)> {
+        let [first, second] = [self.contenders.first()?, self.contenders.get(1)?].map(|one| one.identity.as_str());
+        let why = format!("the candidate's two loads are of different machine code: {first} and {second}");
+        (first != second).then_some((Guard::LoadedCode, why))
     }
 
     /// Peers that would have been needed.

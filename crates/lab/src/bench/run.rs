@@ -6,6 +6,7 @@ use cuda::{Cuda, Monitor};
 use launch::Memory;
 use rayon::prelude::*;
 
+use super::data;
 use super::point::{CANDIDATES, Contender, Missing, Point};
 use crate::case::Case;
 use crate::figures::Figure;
@@ -76,6 +77,7 @@ impl Bencher {
 
     /// An error is the candidate's: it does not run, or is wrong.
     pub fn point(&mut self, case: &Case, contract: Contract, cold: bool) -> Result<Point, String> {
+        data::check(case)?;
         let plan = Plan::of(&case.problem, self.cuda.device(), contract, cold, self.patience.warm_up);
         let memories = drawn(case, self.seed, plan.sets)?;
         let candidate = || Candidate::new(&self.cuda, case, plan, &memories);

@@ -121,7 +121,7 @@ fn code(evidence: &Evidence, kernel: &str) -> Option<Figures> {
     let entry = report.kernels.iter().find(|entry| entry.subject.kernel == kernel)?;
     let mut figures = Figures::new();
     for cubin in &entry.cubins {
-        let Census { instructions, loops, tensor, tensor_in_loop, async_copies, async_copies_in_loop, local } =
+        let Census { instructions, loops, tensor, tensor_in_loop, async_copies, async_copies_in_loop, local, .. } =
             cubin.census;
         for (name, value, more) in [
             ("instructions", instructions, More::Other),

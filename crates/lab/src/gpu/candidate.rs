@@ -6,6 +6,7 @@ use cuda::{Cuda, Event, Graph, Loaded, Stream};
 use launch::{Contents, Memory};
 
 use super::buffers::{BufferKernels, Buffers, Fingerprint};
+use super::clocks::Clocks;
 use super::delay::Delay;
 use super::plan::{Contract, Plan};
 use super::rows;
@@ -19,11 +20,6 @@ const POISON: [u8; 2] = [0xff, 0xa5];
 
 /// Decides which rows of large problems are checked.
 const ROWS_SEED: u64 = 1;
-
-/// By how much the GPU's own timer may differ from the driver's events: both have steps of up to a microsecond, and events stand
-/// outside of the stamps.
-const CLOCKS_DIFFER: f64 = 0.05;
-const CLOCK_STEPS: f64 = 2e-5;
 
 /// A case on a GPU, with as many sets of buffers as the plan says.
 pub struct Candidate {
@@ -164,6 +160,8 @@ impl Candidate {
         let issued = begun.elapsed().as_secs_f64();
         let end = Event::record(&self.stream)?;
         // All of the GPU: what a kernel left on another stream counts, too.
+        self.stream.synchronise()?;
+        let ended = begun.elapsed().as_secs_f64();
         self.stream.context().synchronise()?;
         let waited = begun.elapsed().as_secs_f64();
         let (events, passed) = (end.since(&start)?.as_secs_f64(), self.stamps.passed(&self.stream)?);
@@ -172,17 +170,9 @@ impl Candidate {
             Contract::Latency => waited,
             Contract::Host => issued,
         };
-        let apart = match self.plan.contract {
-            Contract::Graph => (events - passed.seconds).abs(),
-            // The host's launches are part of what is timed, and lie between the stamps or before them.
-            Contract::Stream | Contract::Latency | Contract::Host => passed.seconds - events,
-        };
-        if apart > CLOCKS_DIFFER * events + CLOCK_STEPS || events > waited + CLOCK_STEPS {
-            let [events, timer, host] = [events, passed.seconds, waited].map(|seconds| seconds * 1e6);
-            return Ok(Err(format!(
-                "clocks disagree: {events:.1} µs by events, {timer:.1} by the GPU's timer, {host:.1} by the host: work was left \
-                 outside of what was timed"
-            )));
+        let clocks = Clocks { events, timer: passed.seconds, host: waited, after: waited - ended };
+        if let Some(why) = clocks.disagreement(self.plan.contract) {
+            return Ok(Err(why));
         }
         let megahertz = passed.megahertz.map(Figure::new);
         Ok(Ok(Reading { seconds: Figure::new(seconds / calls), megahertz }))

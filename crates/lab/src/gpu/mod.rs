@@ -5,6 +5,7 @@
 
 mod buffers;
 mod candidate;
+mod clocks;
 mod delay;
 mod peer;
 mod plan;
@@ -15,6 +16,7 @@ mod stamp;
 pub(crate) use buffers::{BufferKernels, Fingerprint};
 pub use candidate::Candidate;
 pub(crate) use candidate::{numbers, sets};
+pub(crate) use clocks::Clocks;
 pub use peer::{Peer, PeerError, Workers};
 pub use plan::{Contract, Plan, WARM_UP};
 pub(crate) use plan::{floor, peaks};

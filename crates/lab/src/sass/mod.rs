@@ -33,6 +33,8 @@ pub struct Census {
     pub async_copies_in_loop: usize,
     /// Loads and stores of local memory: spilled registers, or arrays that did not fit.
     pub local: usize,
+    /// Tensor-core products of less than 16 bits, or that add in less than f32.
+    pub narrow: usize,
 }
 
 /// Counts all functions of a disassembly together; the error says which line was not understood.
@@ -50,7 +52,18 @@ pub fn census(text: &str) -> Result<Census, String> {
         async_copies: counts.of(Class::CopyIn),
         async_copies_in_loop: most(Class::CopyIn),
         local: counts.of(Class::Local),
+        narrow: code().filter(|one| one.class == Class::Tensor && is_narrow(&one.opcode)).count(),
     })
+}
+
+/// `HMMA.16816.F16` adds in f16, `QMMA` multiplies in fp8; `HMMA.16816.F32` is neither. Where a descriptor has the types, as for
+/// `UTCHMMA`, the name does not tell.
+fn is_narrow(opcode: &str) -> bool {
+    match stem(opcode) {
+        "HMMA" | "HGMMA" => !opcode.split('.').any(|part| part == "F32"),
+        "DMMA" | "UTCHMMA" => false,
+        _ => true,
+    }
 }
 
 /// `HMMA` of `HMMA.16816.F32`.

@@ -70,12 +70,13 @@ pub(crate) fn missing(what: &str) -> String {
 
 impl Cubin {
     fn objections(&self, name: &str) -> Vec<Objection> {
-        let Census { tensor_in_loop, async_copies, local, .. } = self.census;
+        let Census { tensor_in_loop, async_copies, local, narrow, .. } = self.census;
         let touched = format!("local memory is touched {local} times");
         let checks = [
             (tensor_in_loop == 0, Guard::TensorCores, "no tensor-core instruction stands in a loop"),
             (async_copies == 0, Guard::AsyncCopies, "no copy to shared memory is asynchronous"),
             (local > 0, Guard::LocalMemory, touched.as_str()),
+            (narrow > 0, Guard::Accumulators, "tensor cores multiply or add in less than the contract's types"),
         ];
         let objects = checks.into_iter().filter(|(objects, ..)| *objects);
         objects.map(|(_, guard, what)| Objection::fail(guard, format!("{name}: {what} on {}", self.target))).collect()

@@ -10,11 +10,12 @@ use attention::oracle::{Bound, Comparison, Control, Oracle, Outcome};
 use launch::backend::Options;
 use serde::{Deserialize, Serialize};
 
-use super::{Log, Stage, counted};
+use super::{Log, Stage, counted, sanitize};
 use crate::case::Case;
 use crate::figures::{Figure, Seen, Subject};
 use crate::guard::{Guard, Objection, Objections};
-use crate::harness::{self, Poison};
+use crate::harness::{self, Emulated, Poison, Rig};
+use crate::shapes;
 
 /// The control that goes through the kernel's own argument.
 const SCALE_ARGUMENT: &str = "kernel called with a scale off by 1 %";
@@ -35,7 +36,20 @@ pub struct Entry {
     pub output: Compared,
     /// Nothing if the kernel has none.
     pub log_sum_exp: Option<Compared>,
+    /// Elements of the outputs that nobody has written.
+    pub poisoned: usize,
+    /// The same kernel on other shapes, drawn with the seed of the data.
+    pub shapes: Vec<Shaped>,
     pub controls: Vec<Controlled>,
+}
+
+/// Another shape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shaped {
+    pub problem: String,
+    /// How wrong the results are, in units of what is allowed.
+    pub error: Figure,
 }
 
 /// One output against float64.
@@ -106,20 +120,25 @@ pub(crate) fn steps(cases: &[Case]) -> usize {
 /// One kernel. The error is one of ours or of the recipe: the kernel was not judged.
 pub(crate) fn run(case: &Case, data_seed: u64, budget: u64, step: &dyn Fn()) -> Result<Entry, String> {
     let options = Options { seed: 0, instruction_budget: budget, ..Options::default() };
-    let before = harness::memory(case, data_seed, Poison::Signalling).map_err(|error| error.to_string())?;
+    examine(case, data_seed, &Emulated { options, poison: Poison::Signalling }, step)
+}
+
+/// The same wherever it runs.
+pub(crate) fn examine(case: &Case, data_seed: u64, rig: &dyn Rig, step: &dyn Fn()) -> Result<Entry, String> {
+    let before = rig.memory(case, data_seed)?;
     let inputs = case.read_inputs(&before).map_err(|error| error.to_string())?;
     let oracle = Oracle::new(&case.problem, &inputs).map_err(|error| error.to_string())?;
     let judge = |memory: &launch::Memory| -> Result<_, attention::Error> {
         oracle.judge(&case.read_outputs(memory, oracle.exact())?)
     };
 
-    let run = harness::execute(case, &case.kernel, &before, &options).map_err(|error| error.to_string())?;
+    let run = rig.execute(case, &case.kernel, &before)?;
     let parity = judge(&run.memory).map_err(|error| error.to_string())?;
     step();
     let through_argument = match case.with_scale_times(1.01) {
         None => Noticed::DoesNotApply("no argument carries the scale".into()),
         Some(wrong) => {
-            let run = harness::execute(case, &wrong, &before, &options).map_err(|error| error.to_string())?;
+            let run = rig.execute(case, &wrong, &before)?;
             Noticed::Ratio(Figure::new(judge(&run.memory).map_err(|error| error.to_string())?.ratio()))
         }
     };
@@ -130,11 +149,23 @@ pub(crate) fn run(case: &Case, data_seed: u64, budget: u64, step: &dyn Fn()) -> 
         subject: case.subject(),
         problem: case.problem.to_string(),
         data_seed,
+        poisoned: harness::still_poisoned(case, &run.memory),
+        shapes: shapes::drawn(case, data_seed)
+            .iter()
+            .map(|case| shaped(case, data_seed, rig))
+            .collect::<Result<_, _>>()?,
         seen: run.seen,
         output: Compared::new(&parity.output),
         log_sum_exp: case.contract.lse.as_ref().map(|_| Compared::new(&parity.log_sum_exp)),
         controls,
     })
+}
+
+fn shaped(case: &Case, data_seed: u64, rig: &dyn Rig) -> Result<Shaped, String> {
+    let before = rig.memory(case, data_seed)?;
+    let run = rig.execute(case, &case.kernel, &before)?;
+    let error = sanitize::error(case, &before, &run.memory).map_err(|error| error.to_string())?;
+    Ok(Shaped { problem: case.problem.to_string(), error: Figure::new(error) })
 }
 
 fn controlled(oracle: &Oracle, control: Control) -> Controlled {
@@ -151,9 +182,23 @@ impl Entry {
         let unseen =
             self.seen.missing().map(|missing| Objection::not_run(Guard::Witness, format!("{name}: {missing}")));
         let lse = self.log_sum_exp.iter().flat_map(|compared| compared.faults("the log-sum-exp"));
-        let faults = self.seen.offences().into_iter().chain(self.output.faults("the output")).chain(lse);
+        let poisoned = format!("the kernel left {} of its outputs as they were", counted(self.poisoned, "element"));
+        let poisoned = (self.poisoned > 0).then_some((Guard::Poison, poisoned));
+        let faults =
+            self.seen.offences().into_iter().chain(poisoned).chain(self.output.faults("the output")).chain(lse);
         let faults = faults.map(|(guard, fault)| Objection::fail(guard, format!("{name}: {fault} ({problem})")));
-        unseen.into_iter().chain(faults).chain(self.uncontrolled()).collect()
+        unseen.into_iter().chain(faults).chain(self.elsewhere()).chain(self.uncontrolled()).collect()
+    }
+
+    /// Right here, and wrong on another shape.
+    fn elsewhere(&self) -> Option<Objection> {
+        let wrong = self.shapes.iter().find(|shaped| shaped.error.value() > 1.0).filter(|_| self.ratio() <= 1.0)?;
+        let Shaped { problem, error } = wrong;
+        let why = format!(
+            "{error} times as wrong as allowed on another shape, {problem} (drawn with seed {})",
+            self.data_seed
+        );
+        Some(Objection::fail(Guard::Shapes, format!("{}: {why}", self.subject.kernel)))
     }
 
     /// Why the rule may be too loose to tell anything.

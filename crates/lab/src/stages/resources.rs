@@ -24,6 +24,8 @@ pub struct Report {
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     pub subject: Subject,
+    /// Traps in the PTX: assertions of a debug build.
+    pub traps: usize,
     pub used: Vec<Used>,
 }
 
@@ -55,13 +57,19 @@ pub(crate) fn run(cases: &[Case], assembled: &assemble::Report) -> Result<Report
         for one in &entry.assembled {
             used.extend(of_target(case, one).map_err(|error| format!("{}, {}: {error}", case.name, one.target))?);
         }
-        kernels.push(Entry { subject: case.subject(), used });
+        kernels.push(Entry { subject: case.subject(), traps: traps(case), used });
     }
     Ok(Report { ptxas, kernels })
 }
 
 pub(crate) fn missing() -> String {
     format!("ptxas was not found: get it with `{}`", crate::tools::INSTALL)
+}
+
+/// Instructions that end a launch, wherever they stand.
+fn traps(case: &Case) -> usize {
+    let code = case.kernel.parsed.source.text.lines().filter_map(|line| line.split("//").next());
+    code.filter(|line| line.trim_end().ends_with("trap;")).count()
 }
 
 fn of_target(case: &Case, assembled: &assemble::Assembled) -> Result<Vec<Used>, String> {
@@ -122,7 +130,13 @@ impl Log for Report {
             let name = &entry.subject.kernel;
             let nothing = || Objection::not_run(Guard::Witness, format!("{name}: ptxas made no cubin of it"));
             let nothing = entry.used.is_empty().then(nothing);
-            nothing.into_iter().chain(entry.used.iter().flat_map(|used| used.objections(name))).collect::<Vec<_>>()
+            let debug = format!("{name}: {} in the PTX: build it without assertions", counted(entry.traps, "trap"));
+            let debug = (entry.traps > 0).then(|| Objection::fail(Guard::Release, debug));
+            nothing
+                .into_iter()
+                .chain(debug)
+                .chain(entry.used.iter().flat_map(|used| used.objections(name)))
+                .collect::<Vec<_>>()
         };
         Objections::of(self.kernels.iter().flat_map(of_entry))
     }

@@ -18,7 +18,7 @@ use super::{Log, Stage, counted};
 use crate::case::Case;
 use crate::figures::{Figure, Found, Seen, Subject};
 use crate::guard::{Guard, Objection, Objections};
-use crate::harness::{self, Poison};
+use crate::harness::{Emulated, Poison, Rig};
 use crate::timeline::Timeline;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,8 @@ pub struct Run {
     pub seed: u64,
     pub findings: Vec<Found>,
     pub seen: Seen,
+    /// What the checks did not look at; nothing where nobody counted.
+    pub unobserved: Option<Vec<String>>,
     /// How wrong the outputs are, in units of what is allowed.
     pub error: Figure,
 }
@@ -50,12 +52,18 @@ pub struct Run {
 /// What one seed showed, with the findings as the emulator words them.
 pub(crate) fn run(case: &Case, data_seed: u64, seed: u64, budget: u64) -> Result<(Run, Vec<Finding>), String> {
     let poison = if seed.is_multiple_of(2) { Poison::Signalling } else { Poison::Plausible };
-    let options = Options { seed, instruction_budget: budget, ..Options::default() };
-    let before = harness::memory(case, data_seed, poison).map_err(|error| error.to_string())?;
-    let run = harness::execute(case, &case.kernel, &before, &options).map_err(|error| error.to_string())?;
+    let options = Options { seed, instruction_budget: budget, audit: true, ..Options::default() };
+    examine(case, data_seed, seed, &Emulated { options, poison })
+}
+
+/// The same wherever it runs.
+pub(crate) fn examine(case: &Case, data_seed: u64, seed: u64, rig: &dyn Rig) -> Result<(Run, Vec<Finding>), String> {
+    let before = rig.memory(case, data_seed)?;
+    let run = rig.execute(case, &case.kernel, &before)?;
     let error = error(case, &before, &run.memory).map_err(|error| error.to_string())?;
     let findings = run.findings.iter().map(Found::from).collect();
-    Ok((Run { seed, findings, seen: run.seen, error: Figure::new(error) }, run.findings))
+    let run_log = Run { seed, findings, seen: run.seen, unobserved: run.unobserved, error: Figure::new(error) };
+    Ok((run_log, run.findings))
 }
 
 pub(super) fn error(case: &Case, before: &launch::Memory, after: &launch::Memory) -> Result<f64, attention::Error> {
@@ -78,7 +86,16 @@ impl Run {
         let offences = offences.map(|(guard, what)| Objection::fail(guard, format!("{name}: {what} with seed {seed}")));
         let wrong = || Objection::fail(self.error.guard(), format!("{name}: the result is wrong with seed {seed}"));
         let wrong = (self.error.value() > 1.0).then(wrong);
-        found.into_iter().chain(unseen).chain(offences).chain(wrong).collect()
+        found.into_iter().chain(unseen).chain(self.blind(name)).chain(offences).chain(wrong).collect()
+    }
+
+    /// Why the checks may have overlooked something.
+    fn blind(&self, name: &str) -> Option<Objection> {
+        let why = match &self.unobserved {
+            None => "nobody counted what the checks looked at".to_string(),
+            Some(unobserved) => format!("the checks did not look at everything: {}", unobserved.first()?),
+        };
+        Some(Objection::not_run(Guard::Observed, format!("{name}: {why}, with seed {}", self.seed)))
     }
 }
 

@@ -83,6 +83,7 @@ fn a_pass_cannot_be_forged_for_a_wrong_kernel() {
     assert_eq!(honest.tally().failed, 3);
     let forged = forger.forge(|evidence| {
         for entry in &mut ran(&mut evidence.parity).kernels {
+            entry.shapes.iter_mut().for_each(|shaped| shaped.error = Figure::new(0.1));
             let lse = entry.log_sum_exp.as_mut().unwrap();
             for compared in [&mut entry.output, lse] {
                 compared.element_error = Figure::new(1e-9);

@@ -115,8 +115,14 @@ fn sanitized(subject: Subject) -> sanitize::Entry {
         help: None,
         count: 3,
     };
-    let seen = Seen { launches_asked: 1, launches: vec![], inputs: vec![], outputs: vec![] };
-    let run = |seed| sanitize::Run { seed, findings: vec![found.clone()], seen: seen.clone(), error: Figure::new(0.5) };
+    let seen = Seen { asked: vec![], launches: vec![], inputs: vec![], outputs: vec![] };
+    let run = |seed| sanitize::Run {
+        seed,
+        findings: vec![found.clone()],
+        seen: seen.clone(),
+        unobserved: None,
+        error: Figure::new(0.5),
+    };
     sanitize::Entry { subject, runs: vec![run(0), run(1)] }
 }
 
@@ -145,7 +151,7 @@ fn used(subject: Subject, more: u32, targets: &[&str]) -> resources::Entry {
         blocks_per_processor: Some(4),
         occupancy_percent: Some(25 - more.min(1)),
     };
-    resources::Entry { subject, used: targets.iter().enumerate().map(one).collect() }
+    resources::Entry { subject, traps: 0, used: targets.iter().enumerate().map(one).collect() }
 }
 
 fn coded(subject: Subject, targets: &[&str], sass: &str) -> code::Entry {

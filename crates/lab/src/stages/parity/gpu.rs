@@ -42,8 +42,8 @@ pub(crate) fn run(cuda: &Cuda, case: &Case, data_seed: u64, emulated: Option<&Em
     let before = harness::memory(case, data_seed, Poison::Signalling).map_err(|error| in_case(error.to_string()))?;
     let mut loaded = cuda.load(&case.kernel).map_err(|error| in_case(error.to_string()))?;
     let cubin = loaded.module().hash().unwrap_or_default();
-    let launches = case.resolved.launches.len();
-    let run = harness::run_loaded(cuda, case, (&mut loaded, launches), &before, &Options::default());
+    let asked = harness::asked(&case.kernel, &case.resolved.launches);
+    let run = harness::run_loaded(cuda, case, (&mut loaded, asked), &before, &Options::default());
     let run = run.map_err(|error| in_case(error.to_string()))?;
     let error = rows::error(case, &run.memory, data_seed).map_err(in_case)?;
     let subject = case.subject();

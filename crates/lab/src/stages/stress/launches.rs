@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use launch::backend::Options;
-use launch::{Kernel, Memory, Policy};
+use launch::recipe::{ArgumentValue, Buffer};
+use launch::{BufferMemory, Kernel, Memory, Policy};
 
 use super::super::sanitize::error;
 use super::{Entry, Shown, Turn};
@@ -37,7 +38,11 @@ pub(crate) fn shown(case: &Case, schedule: Schedule, settings: &Settings) -> Res
     let first = call(&case.kernel, &before)?;
     let mut left = first.memory.clone();
     harness::poison_outputs(case, &mut left, Poison::Plausible);
-    let again = call(&twice(&case.kernel), &left)?;
+    let spares = left.buffers.iter().filter(|buffer| case.outputs().contains(&buffer.name.as_str()));
+    let spares: Vec<BufferMemory> =
+        spares.map(|buffer| BufferMemory { name: spare(&buffer.name), ..buffer.clone() }).collect();
+    left.buffers.extend(spares);
+    let again = call(&twice(case), &left)?;
     let shown = |turn, run: Execution| -> Result<Shown, String> {
         Ok(Shown {
             turn,
@@ -50,11 +55,28 @@ pub(crate) fn shown(case: &Case, schedule: Schedule, settings: &Settings) -> Res
     Ok(vec![shown(Turn::First, first)?, shown(Turn::Again, again)?])
 }
 
-/// The launches of the recipe, and once more on the same device: variables of the module keep what they hold.
-fn twice(kernel: &Kernel) -> Kernel {
-    let mut kernel = kernel.clone();
-    kernel.recipe.launches.extend_from_within(..);
+/// The launches of the recipe, and once more on the same device: variables of the module keep what they hold. The first call has
+/// outputs of its own, so that those of the second are poisoned until it writes them.
+fn twice(case: &Case) -> Kernel {
+    let mut kernel = case.kernel.clone();
+    let own = kernel.recipe.launches.clone();
+    let outputs = case.outputs();
+    let copies = kernel.recipe.buffers.iter().filter(|buffer| outputs.contains(&buffer.name.as_str()));
+    let copies: Vec<Buffer> = copies.map(|buffer| Buffer { name: spare(&buffer.name), ..buffer.clone() }).collect();
+    kernel.recipe.buffers.extend(copies);
+    for argument in kernel.recipe.launches.iter_mut().flat_map(|launch| &mut launch.args) {
+        if let ArgumentValue::Buffer { buffer, .. } = &mut argument.value
+            && outputs.contains(&buffer.as_str())
+        {
+            *buffer = spare(buffer);
+        }
+    }
+    kernel.recipe.launches.extend(own);
     kernel
+}
+
+fn spare(buffer: &str) -> String {
+    format!("{buffer}_of_the_call_before")
 }
 
 /// Calls that showed the same stand together.

@@ -1,0 +1,46 @@
+//! Attacks that only a GPU can suffer: the same kernels as elsewhere, timed by the stage's own code on the driver's own clock.
+
+use std::path::Path;
+
+use cuda::Cuda;
+
+use super::workshop::{at_start, case, honest, with_calls};
+use super::{Attack, Place};
+use crate::bench::Bencher;
+use crate::gpu::{Contract, Workers};
+use crate::guard::{Guard, Objection, Objections};
+
+#[rustfmt::skip] // One row per line.
+pub const ATTACKS: &[Attack] = &[
+    row("timed-after-it-stopped", "the time of a kernel that works in its first calls",       &[Guard::AfterTiming], timed_after_it_stopped),
+    row("trap-while-timed",       "the time of launches that end with an error",               &[Guard::Status],      trap_while_timed),
+];
+
+const fn row(
+    name: &'static str,
+    pretends: &'static str,
+    guards: &'static [Guard],
+    attempt: fn(&[Guard]) -> Result<Objections, String>,
+) -> Attack {
+    Attack { name, pretends, guards, place: Place::Gpu, attempt }
+}
+
+fn timed_after_it_stopped(_: &[Guard]) -> Result<Objections, String> {
+    timed(&with_calls(&honest()?, "    @%late ret;")?)
+}
+
+fn trap_while_timed(_: &[Guard]) -> Result<Objections, String> {
+    timed(&at_start(&honest()?, "    trap;")?)
+}
+
+/// Times a kernel without peers, on buffers of its own for each call: all else that a point says of such a run is left aside, since
+/// nobody expects it to be decided. What the driver refuses is the status of a launch.
+fn timed(text: &str) -> Result<Objections, String> {
+    let cuda = Cuda::open(0).map_err(|_| "needs a GPU")?;
+    let nobody = Workers::unpack(Path::new("")).map_err(|error| error.to_string())?;
+    let mut bencher = Bencher::new(cuda, &nobody, &[]);
+    Ok(match bencher.point(&case(text)?, Contract::Graph, true) {
+        Ok(point) => point.objections().without(&[Guard::Peers]),
+        Err(why) => Objections::of([Objection::fail(Guard::Status, why)]),
+    })
+}

@@ -1,0 +1,77 @@
+//! Machine code that is not what it is said to be: what ptxas said and nvdisasm printed, changed as another kernel would change it.
+
+use std::collections::BTreeMap;
+
+use super::workshop::{case, debug, honest};
+use super::{Attack, Place};
+use crate::guard::{Guard, Objections};
+use crate::stages::{Log, assemble, code, resources};
+
+#[rustfmt::skip] // One row per line.
+pub const ATTACKS: &[Attack] = &[
+    row("no-tensor-cores",   "tensor cores: the compiler printed no warning",           &[Guard::TensorCores],  |_| code_of("HMMA.16816.F32", "FFMA")),
+    row("no-loop",           "tensor cores, which stand where they run once",           &[Guard::TensorCores],  |_| code_of("BRA `(.L_x_0)", "NOP")),
+    row("copies-that-wait",  "asynchronous copies, in a comment",                       &[Guard::AsyncCopies],  |_| code_of("LDGSTS.E.BYPASS.128", "LDG.E.128")),
+    row("local-memory",      "all in registers, with an array on the stack",            &[Guard::LocalMemory],  |_| code_of("EXIT ;", "STL [R1], R5 ;")),
+    row("f16-accumulation",  "f32 accumulation, done in f16",                           &[Guard::Accumulators], |_| code_of("HMMA.16816.F32", "HMMA.16816.F16")),
+    row("fp8-inside",        "f16, multiplied in fp8",                                  &[Guard::Accumulators], |_| code_of("HMMA.16816.F32", "QMMA.16832.F32.E4M3.E4M3")),
+    row("spilled-registers", "no spills: nobody asked ptxas",                           &[Guard::Spills],       |_| resources_of(&honest()?, 8)),
+    row("debug-build",       "a release build, its assertions left on",                 &[Guard::Release],      |_| resources_of(&debug()?, 0)),
+];
+
+const fn row(
+    name: &'static str,
+    pretends: &'static str,
+    guards: &'static [Guard],
+    attempt: fn(&[Guard]) -> Result<Objections, String>,
+) -> Attack {
+    Attack { name, pretends, guards, place: Place::MachineCode, attempt }
+}
+
+const TARGET: &str = "sm_80";
+const VERSION: &str = "0.0.1";
+
+/// Machine code as it should be.
+const LISTING: &str = "        .target sm_80
+.L_x_0:
+        /*0000*/                   LDGSTS.E.BYPASS.128 [R23], [R12.64], !P0 ;
+        /*0010*/                   HMMA.16816.F32 R56, R16.reuse, R68, RZ ;
+        /*0020*/              @!P0 BRA `(.L_x_0) ;
+        /*0030*/                   EXIT ;";
+
+/// What ptxas says of a kernel with so many spilled bytes.
+fn said(spilled: u32) -> Vec<String> {
+    let lines = [
+        "ptxas info    : 0 bytes gmem".to_string(),
+        format!("ptxas info    : Compiling entry function 'attention_forward' for '{TARGET}'"),
+        "ptxas info    : Function properties for attention_forward".to_string(),
+        format!("    0 bytes stack frame, {spilled} bytes spill stores, 0 bytes spill loads"),
+        "ptxas info    : Used 96 registers, used 1 barriers, 476 bytes cmem[0]".to_string(),
+    ];
+    lines.into()
+}
+
+/// The stage `assemble` of a kernel of which ptxas made this cubin.
+pub fn assembled(case: &crate::Case, cubin: &str, spilled: u32) -> assemble::Report {
+    let made = assemble::Assembled { target: TARGET.into(), cubin: Some(cubin.into()), said: said(spilled) };
+    let entry = assemble::Entry {
+        subject: case.subject(),
+        target: TARGET.into(),
+        version: case.kernel.module().version.to_string(),
+        faults: vec![],
+        assembled: vec![made],
+    };
+    assemble::Report { ptxas: Some(VERSION.into()), kernels: vec![entry] }
+}
+
+fn code_of(from: &str, to: &str) -> Result<Objections, String> {
+    let case = case(&honest()?)?;
+    let listing = BTreeMap::from([("cubin".to_string(), LISTING.replace(from, to))]);
+    let report = code::run(std::slice::from_ref(&case), &assembled(&case, "cubin", 0), VERSION, &listing)?;
+    Ok(report.objections())
+}
+
+fn resources_of(text: &str, spilled: u32) -> Result<Objections, String> {
+    let case = case(text)?;
+    Ok(resources::run(std::slice::from_ref(&case), &assembled(&case, "cubin", spilled))?.objections())
+}

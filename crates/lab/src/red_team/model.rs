@@ -1,0 +1,168 @@
+//! A model of how a driver times: contenders that tell the stopwatch what they please, and leave in buffers what they please.
+//!
+//! Each call of a sample has buffers of its own, with contents that have one right answer. Outputs are poisoned before each sample
+//! and looked at after it, and clocks are compared, as on a GPU.
+
+use attention::Problem;
+use cuda::Device;
+
+use super::workshop;
+use crate::bench::{Contender, Missing, Point};
+use crate::figures::Figure;
+use crate::gpu::{self, Clocks, Contract, Plan, WARM_UP};
+use crate::guard::{Guard, Objection, Objections};
+use crate::measure::{self, Limits, Reading, Rounds, Stopwatch};
+
+/// What a contender did in one sample.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Of one call.
+    pub seconds: f64,
+    /// Of all calls, in units of what events say: by the GPU's timer, and what went on after the stream had ended.
+    pub timer: f64,
+    pub after: f64,
+    pub megahertz: f64,
+    /// By call: whether it wrote its answer.
+    pub wrote: fn(sample: usize, call: usize) -> bool,
+    /// By call: whether it left its inputs alone.
+    pub kept_inputs: bool,
+}
+
+impl Sample {
+    /// Does the work, and says how long it took.
+    pub fn honest(microseconds: f64) -> Sample {
+        let wrote = |_, _| true;
+        Sample { seconds: microseconds * 1e-6, timer: 1.0, after: 0.0, megahertz: 1980.0, wrote, kept_inputs: true }
+    }
+}
+
+/// One who is timed.
+pub struct Actor {
+    pub name: &'static str,
+    pub identity: &'static str,
+    /// An error where it dies or does not answer.
+    pub sample: Result<Sample, &'static str>,
+}
+
+impl Actor {
+    pub fn new(name: &'static str, sample: Sample) -> Actor {
+        Actor { name, identity: "cubin", sample: Ok(sample) }
+    }
+}
+
+/// A contest on the model.
+pub struct Contest {
+    pub problem: &'static str,
+    /// The candidate, the candidate again, and peers.
+    pub actors: Vec<Actor>,
+    /// A forger's hand on the rounds.
+    pub edit: fn(&mut Rounds),
+}
+
+impl Contest {
+    /// A candidate with a lie in it, against a peer that is a fifth slower.
+    pub fn against_peer(candidate: Sample) -> Contest {
+        let actors = vec![
+            Actor::new("candidate", candidate.clone()),
+            Actor::new("candidate again", candidate),
+            Actor::new("peer", Sample::honest(12.0)),
+        ];
+        Contest { problem: "f16 B2 H8 S512 D64", actors, edit: |_| () }
+    }
+
+    /// What is objected.
+    pub fn judge(mut self, off: &[Guard]) -> Result<Objections, String> {
+        let problem: Problem = self.problem.parse().map_err(|error: attention::Error| error.to_string())?;
+        let device = device();
+        let plan = Plan::of(&problem, &device, Contract::Graph, true, WARM_UP);
+        let mut missing = vec![];
+        let (mut rounds, offences) = loop {
+            let mut watch = Watch::new(&self.actors, plan, !off.contains(&Guard::Clocks));
+            match measure::contest(&mut watch, self.actors.len(), Limits::default(), 0) {
+                Ok(rounds) => break (rounds, watch.offences),
+                Err(why) => match watch.died {
+                    // Without the one that died, from the beginning.
+                    Some(which) => missing.push(Missing { name: self.actors.remove(which).name.into(), why }),
+                    None => return Ok(Objections::of([Objection::fail(Guard::Clocks, why)])),
+                },
+            }
+        };
+        (self.edit)(&mut rounds);
+        let contender = |(actor, offence): (&Actor, Option<String>)| Contender {
+            name: actor.name.into(),
+            identity: actor.identity.into(),
+            error: Figure::new(0.5),
+            offence,
+        };
+        let point = Point {
+            subject: workshop::case(&workshop::honest()?)?.subject(),
+            problem: problem.to_string(),
+            plan,
+            peaks: gpu::peaks(&device),
+            floor: gpu::floor(&problem, plan.is_cold()),
+            contenders: self.actors.iter().zip(offences).map(contender).collect(),
+            missing,
+            rounds,
+        };
+        Ok(point.objections())
+    }
+}
+
+/// An H200, as its driver describes it.
+fn device() -> Device {
+    Device {
+        name: "a model".into(),
+        capability: (9, 0),
+        cuda_version: (13, 0),
+        uuid: String::new(),
+        processors: 132,
+        max_shared_bytes: 227 << 10,
+        kilohertz: 1_980_000,
+        memory_bandwidth: 4_800_000_000_000,
+        cache_bytes: 60 << 20,
+    }
+}
+
+/// Times the actors.
+struct Watch<'a> {
+    actors: &'a [Actor],
+    plan: Plan,
+    compares_clocks: bool,
+    /// By contender: samples taken, and the first thing that was wrong with what one left.
+    samples: Vec<usize>,
+    offences: Vec<Option<String>>,
+    died: Option<usize>,
+}
+
+impl<'a> Watch<'a> {
+    fn new(actors: &'a [Actor], plan: Plan, compares_clocks: bool) -> Watch<'a> {
+        let (samples, offences) = (vec![0; actors.len()], vec![None; actors.len()]);
+        Watch { actors, plan, compares_clocks, samples, offences, died: None }
+    }
+
+    /// Outputs that still hold poison, or inputs that changed.
+    fn look(&self, sample: &Sample, number: usize) -> Option<String> {
+        let idle = (0..self.plan.calls).find(|call| !(sample.wrote)(number, *call));
+        let idle = idle.map(|call| format!("call {call} of sample {number} did not do the work"));
+        idle.or((!sample.kept_inputs).then(|| format!("sample {number} changed its inputs")))
+    }
+}
+
+impl Stopwatch for Watch<'_> {
+    fn sample(&mut self, contender: usize) -> Result<Reading, String> {
+        let sample = self.actors[contender].sample.clone().map_err(|why| {
+            self.died = Some(contender);
+            why.to_string()
+        })?;
+        let events = sample.seconds * self.plan.calls as f64;
+        let after = events * sample.after;
+        let clocks = Clocks { events, timer: events * sample.timer, host: events + after, after };
+        if let Some(why) = clocks.disagreement(self.plan.contract).filter(|_| self.compares_clocks) {
+            return Err(why);
+        }
+        let offence = self.look(&sample, self.samples[contender]);
+        self.offences[contender] = self.offences[contender].take().or(offence);
+        self.samples[contender] += 1;
+        Ok(Reading { seconds: Figure::new(sample.seconds), megahertz: Some(Figure::new(sample.megahertz)) })
+    }
+}
