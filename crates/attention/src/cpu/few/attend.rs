@@ -2,8 +2,8 @@
 
 use crate::cpu::Forward;
 use crate::cpu::division::{Item, Sequence};
-use crate::cpu::rows::{narrow, sixteen, widen};
-use crate::cpu::simd::{Claim, LANES, Lanes, Number, Simd, flat};
+use crate::cpu::rows::{narrow, widen};
+use crate::cpu::simd::{Claim, LANES, Lanes, Number, Rows, Simd, add_values, flat, products};
 use crate::cpu::softmax::{NOTHING_SEEN, finish};
 use std::ops::Range;
 
@@ -17,16 +17,6 @@ pub struct Few<'a, N> {
     /// Rows of lanes of a query, and of an output.
     query_lanes: usize,
     output_lanes: usize,
-}
-
-/// Keys of a block that a query may see, counted in its sequence.
-#[derive(Clone)]
-struct Seen {
-    keys: Range<usize>,
-    /// Whether it sees all of them.
-    exact: bool,
-    /// The first key of the block.
-    block: usize,
 }
 
 impl<'a, N: Number> Few<'a, N> {
@@ -59,16 +49,18 @@ impl<'a, N: Number> Few<'a, N> {
         self.forward.problem.kv_head(self.item.heads.start as u32) as usize
     }
 
+    /// Some of the keys.
     #[inline(always)]
-    fn key(&self, key: usize) -> &'a [N] {
+    fn keys_in(&self, keys: &Range<usize>) -> Rows<'a, N> {
         let Sequence { batch, first_key, .. } = self.item.sequence;
-        self.forward.k.row(batch, self.kv_head(), first_key + key)
+        self.forward.k.rows(batch, self.kv_head(), first_key + keys.start, keys.len())
     }
 
+    /// Their values.
     #[inline(always)]
-    fn value(&self, key: usize) -> &'a [N] {
+    fn values_of(&self, keys: &Range<usize>) -> Rows<'a, N> {
         let Sequence { batch, first_key, .. } = self.item.sequence;
-        self.forward.v.row(batch, self.kv_head(), first_key + key)
+        self.forward.v.rows(batch, self.kv_head(), first_key + keys.start, keys.len())
     }
 
     /// What all queries find among some keys.
@@ -95,67 +87,33 @@ impl<'a, N: Number> Few<'a, N> {
                 if keys.is_empty() {
                     continue;
                 }
-                let seen = Seen { keys, exact, block };
+                let among = keys.start - block..keys.end - block;
                 let mut scores = [Lanes::all(f32::NEG_INFINITY); KEYS / LANES];
-                self.products(s, &queries[row * self.query_lanes..][..self.query_lanes], &seen, flat(&mut scores));
-                self.change(head, query, &seen, flat(&mut scores));
+                let query_lanes = &queries[row * self.query_lanes..][..self.query_lanes];
+                products(s, query_lanes, self.keys_in(&keys), &mut flat(&mut scores)[among.clone()]);
+                if !(exact && self.forward.score.is_plain() && self.forward.documents.is_none()) {
+                    self.change(head, query, exact, keys.clone(), &mut flat(&mut scores)[among.clone()]);
+                }
                 self.weigh(s, &mut scores, state);
-                self.add_values(s, &seen, flat(&mut scores), &mut state[..self.output_lanes]);
+                add_values(s, &flat(&mut scores)[among], self.values_of(&keys), &mut state[..self.output_lanes]);
             }
             block = end;
         }
     }
 
-    /// The products of one query and the keys that it may see.
-    #[inline(always)]
-    fn products<S: Simd>(&self, s: S, query: &[Lanes], seen: &Seen, products: &mut [f32]) {
-        const TOGETHER: usize = 4; // Keys for which a word of the query is loaded once.
-        let Seen { ref keys, block, .. } = *seen;
-        let mut key = keys.start;
-        while key < keys.end {
-            // Behind the last key, it is multiplied again, and nobody looks.
-            let mut rows: [&[N]; TOGETHER] = [&[]; TOGETHER];
-            for (index, row) in rows.iter_mut().enumerate() {
-                *row = self.key((key + index).min(keys.end - 1));
-            }
-            let [first, second, third, fourth] = rows.map(|row| row.as_chunks::<LANES>().0);
-            let mut sums = [s.splat(0.0); TOGETHER];
-            let whole = first.iter().zip(second).zip(third).zip(fourth);
-            for (words, (((first, second), third), fourth)) in query.iter().zip(whole) {
-                let words = s.load(&words.0);
-                sums[0] = s.mul_add(N::widen(s, first), words, sums[0]);
-                sums[1] = s.mul_add(N::widen(s, second), words, sums[1]);
-                sums[2] = s.mul_add(N::widen(s, third), words, sums[2]);
-                sums[3] = s.mul_add(N::widen(s, fourth), words, sums[3]);
-            }
-            if let Some(words) = query.get(first.len()) {
-                let words = s.load(&words.0);
-                for (sum, row) in sums.iter_mut().zip(&rows) {
-                    *sum = s.mul_add(N::widen(s, &sixteen(row, first.len() * LANES)), words, *sum);
-                }
-            }
-            let count = TOGETHER.min(keys.end - key);
-            for (product, sum) in products[key - block..][..count].iter_mut().zip(sums) {
-                *product = s.sum(sum);
-            }
-            key += TOGETHER;
-        }
-    }
-
     /// Scores out of products, −∞ where the query does not see the key.
-    fn change(&self, head: usize, query: usize, seen: &Seen, scores: &mut [f32]) {
+    fn change(&self, head: usize, query: usize, exact: bool, keys_seen: Range<usize>, scores: &mut [f32]) {
         let Forward { problem, score, mask, documents, .. } = *self.forward;
         let Sequence { batch, first_query, first_key, of } = self.item.sequence;
         let [queries, keys] = [problem.queries(), problem.keys()].map(|rows| batch * rows as usize);
-        for key in seen.keys.clone() {
-            let score_of = &mut scores[key - seen.block];
+        for (key, score_of) in keys_seen.zip(scores) {
             if !score.is_plain() {
                 *score_of = score.one(*score_of * problem.scale(), head, self.forward.number(head), query, key, of);
             }
             let other_document = documents.is_some_and(|[of_queries, of_keys]| {
                 of_queries[queries + first_query + query] != of_keys[keys + first_key + key]
             });
-            if other_document || !(seen.exact || mask.sees(query as u32, key as u32, of)) {
+            if other_document || !(exact || mask.sees(query as u32, key as u32, of)) {
                 *score_of = f32::NEG_INFINITY;
             }
         }
@@ -171,10 +129,10 @@ impl<'a, N: Number> Few<'a, N> {
         for row in scores.iter() {
             top = s.max(s.load(&row.0), top);
         }
-        let mut lanes = [0.0; LANES];
-        s.store(&mut lanes, top);
-        let new = lanes.iter().fold(*maximum, |most, lane| most.max(*lane));
-        if new > *maximum {
+        if s.any_above(top, s.splat(*maximum)) {
+            let mut lanes = [0.0; LANES];
+            s.store(&mut lanes, top);
+            let new = lanes.iter().fold(*maximum, |most, lane| most.max(*lane));
             let factor = ((*maximum - new) * scale).exp2();
             *sum *= factor;
             for row in output {
@@ -190,52 +148,6 @@ impl<'a, N: Number> Few<'a, N> {
             s.store(&mut row.0, weight);
         }
         *sum += s.sum(total);
-    }
-
-    /// Adds the values of the keys, each times its weight: four rows of lanes at once, as far as they are whole.
-    #[inline(always)]
-    fn add_values<S: Simd>(&self, s: S, seen: &Seen, weights: &[f32], output: &mut [Lanes]) {
-        let whole = self.forward.problem.value_dim() as usize / LANES;
-        let (groups, rest) = output.as_chunks_mut::<4>();
-        let in_groups = groups.len() * 4;
-        for (index, output) in groups.iter_mut().enumerate() {
-            if (index + 1) * 4 > whole {
-                // The last group of all has a row that is not whole.
-                for (lane, output) in output.iter_mut().enumerate() {
-                    self.add_columns(s, seen, weights, (index * 4 + lane) * LANES, output);
-                }
-                continue;
-            }
-            let mut sums = [s.splat(0.0); 4];
-            for key in seen.keys.clone() {
-                let (row, weight) = (self.value(key), s.splat(weights[key - seen.block]));
-                if let Some([first, second, third, fourth]) = row.as_chunks::<LANES>().0.get(index * 4..index * 4 + 4) {
-                    sums[0] = s.mul_add(N::widen(s, first), weight, sums[0]);
-                    sums[1] = s.mul_add(N::widen(s, second), weight, sums[1]);
-                    sums[2] = s.mul_add(N::widen(s, third), weight, sums[2]);
-                    sums[3] = s.mul_add(N::widen(s, fourth), weight, sums[3]);
-                }
-            }
-            for (output, sum) in output.iter_mut().zip(sums) {
-                let sum = s.add(s.load(&output.0), sum);
-                s.store(&mut output.0, sum);
-            }
-        }
-        for (lane, output) in rest.iter_mut().enumerate() {
-            self.add_columns(s, seen, weights, (in_groups + lane) * LANES, output);
-        }
-    }
-
-    /// The same for sixteen columns.
-    #[inline(always)]
-    fn add_columns<S: Simd>(&self, s: S, seen: &Seen, weights: &[f32], column: usize, output: &mut Lanes) {
-        let mut sum = s.splat(0.0);
-        for key in seen.keys.clone() {
-            let numbers = sixteen(self.value(key), column);
-            sum = s.mul_add(N::widen(s, &numbers), s.splat(weights[key - seen.block]), sum);
-        }
-        let sum = s.add(s.load(&output.0), sum);
-        s.store(&mut output.0, sum);
     }
 
     /// What two parts found, as one.
