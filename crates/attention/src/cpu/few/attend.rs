@@ -8,7 +8,7 @@ use crate::cpu::softmax::{NOTHING_SEEN, finish};
 use std::ops::Range;
 
 /// Keys of a block: of K and V together they fit into a second-level cache.
-pub const KEYS: usize = 64;
+pub const KEYS: usize = 128;
 
 /// An item: all queries of heads that share K and V, one head behind the other.
 pub struct Few<'a, N> {
@@ -17,13 +17,18 @@ pub struct Few<'a, N> {
     /// Rows of lanes of a query, and of an output.
     query_lanes: usize,
     output_lanes: usize,
+    /// What the softmax multiplies with before it takes powers of two.
+    scale: f32,
+    /// Whether products are scores, but for keys that a query does not see.
+    plain: bool,
 }
 
 impl<'a, N: Number> Few<'a, N> {
     pub fn new(forward: &'a Forward<'a, N>, item: Item) -> Few<'a, N> {
         let dims = forward.problem.dims();
         let [query_lanes, output_lanes] = [dims.head, dims.value].map(|columns| (columns as usize).div_ceil(LANES));
-        Few { forward, item, query_lanes, output_lanes }
+        let plain = forward.score.is_plain() && forward.documents.is_none();
+        Few { forward, item, query_lanes, output_lanes, scale: forward.exponent_scale(), plain }
     }
 
     /// Of its sequence.
@@ -91,7 +96,7 @@ impl<'a, N: Number> Few<'a, N> {
                 let mut scores = [Lanes::all(f32::NEG_INFINITY); KEYS / LANES];
                 let query_lanes = &queries[row * self.query_lanes..][..self.query_lanes];
                 products(s, query_lanes, self.keys_in(&keys), &mut flat(&mut scores)[among.clone()]);
-                if !(exact && self.forward.score.is_plain() && self.forward.documents.is_none()) {
+                if !(exact && self.plain) {
                     self.change(head, query, exact, keys.clone(), &mut flat(&mut scores)[among.clone()]);
                 }
                 self.weigh(s, &mut scores, state);
@@ -122,7 +127,7 @@ impl<'a, N: Number> Few<'a, N> {
     /// Weights in place of the scores of a block, and what they do to maximum, sum and output.
     #[inline(always)]
     fn weigh<S: Simd>(&self, s: S, scores: &mut [Lanes; KEYS / LANES], state: &mut [Lanes]) {
-        let scale = self.forward.exponent_scale();
+        let scale = self.scale;
         let (output, statistics) = state.split_at_mut(self.output_lanes);
         let [maximum, sum, ..] = &mut statistics[0].0;
         let mut top = s.splat(f32::NEG_INFINITY);
@@ -157,7 +162,7 @@ impl<'a, N: Number> Few<'a, N> {
         let whole = &mut whole[..self.rows() * rows];
         for (whole, part) in whole.chunks_exact_mut(rows).zip(part.chunks_exact(rows)) {
             let [of_whole, of_part] = [whole[self.output_lanes].0, part[self.output_lanes].0];
-            let (top, scale) = (of_whole[0].max(of_part[0]), self.forward.exponent_scale());
+            let (top, scale) = (of_whole[0].max(of_part[0]), self.scale);
             let [left, right] = [of_whole, of_part].map(|statistics| ((statistics[0] - top) * scale).exp2());
             for (whole, part) in whole.iter_mut().zip(part) {
                 let scaled = s.mul(s.load(&whole.0), s.splat(left));

@@ -34,20 +34,15 @@ impl<'a, N: Number> Rows<'a, N> {
         self.columns / LANES
     }
 
-    #[inline(always)]
-    fn place(&self, row: usize) -> *const N {
-        debug_assert!(row < self.rows);
-        self.first.wrapping_add(row * self.stride)
-    }
-
     /// The last numbers of a row, which are less than sixteen, with zeros behind them.
+    ///
+    /// # Safety
+    /// It is one of the rows.
     #[inline(always)]
-    fn rest<S: Simd>(&self, s: S, row: usize) -> S::Vector {
-        assert!(row < self.rows);
+    unsafe fn rest<S: Simd>(&self, s: S, row: *const N) -> S::Vector {
         let (first, count) = (self.whole() * LANES, self.columns % LANES);
         let mut numbers = [N::default(); LANES];
-        // SAFETY: the row exists, and so do all of its columns (`Rows::new`).
-        numbers[..count].copy_from_slice(unsafe { std::slice::from_raw_parts(self.place(row).add(first), count) });
+        numbers[..count].copy_from_slice(unsafe { std::slice::from_raw_parts(row.add(first), count) });
         N::widen(s, &numbers)
     }
 }
@@ -64,62 +59,64 @@ unsafe fn sixteen<S: Simd, N: Number>(s: S, row: *const N, column: usize) -> S::
 /// The product of a query and each of the keys.
 #[inline(always)]
 pub fn products<S: Simd, N: Number>(s: S, query: &[Lanes], keys: Rows<N>, products: &mut [f32]) {
-    assert!(query.len() * LANES >= keys.columns && products.len() == keys.rows);
-    let whole = keys.whole();
-    let mut key = 0;
-    while key < keys.rows {
-        // Behind the last key, it is multiplied again, and nobody looks.
-        let mut rows = [keys.first; TOGETHER];
-        for (index, row) in rows.iter_mut().enumerate() {
-            *row = keys.place((key + index).min(keys.rows - 1));
-        }
-        let (mut sums, mut at) = ([s.splat(0.0); TOGETHER], 0);
-        // SAFETY: the rows exist, and the query and they have so many whole vectors.
-        unsafe {
-            while at + 4 <= whole {
-                multiply::<S, N, 4>(s, query, rows, at, &mut sums);
-                at += 4;
-            }
-            while at < whole {
-                multiply::<S, N, 1>(s, query, rows, at, &mut sums);
-                at += 1;
-            }
-        }
-        if let Some(words) = query.get(whole) {
-            for (index, sum) in sums.iter_mut().enumerate() {
-                *sum = s.mul_add(keys.rest(s, (key + index).min(keys.rows - 1)), s.load(&words.0), *sum);
-            }
-        }
-        let sums = s.sums(sums);
-        let products = &mut products[key..];
-        match products.first_chunk_mut() {
-            Some(products) => *products = sums,
-            None => products.copy_from_slice(&sums[..products.len()]),
-        }
-        key += TOGETHER;
+    assert!(query.len() == keys.columns.div_ceil(LANES) && products.len() == keys.rows);
+    // Where the length is known, the query stays in registers.
+    match (query.as_array::<4>(), query.as_array::<8>()) {
+        (Some(query), _) if S::MANY_REGISTERS && keys.columns == 4 * LANES => each_four(s, query, keys, products),
+        (_, Some(query)) if S::MANY_REGISTERS && keys.columns == 8 * LANES => each_four(s, query, keys, products),
+        _ => each_four(s, query, keys, products),
     }
 }
 
-/// Adds the products of some vectors of a query and of keys.
-///
-/// # Safety
-/// Query and rows have so many from `first` on.
+/// The same, four keys at once. `Q` is a query of known length, or of any.
 #[inline(always)]
-unsafe fn multiply<S: Simd, N: Number, const VECTORS: usize>(
+fn each_four<S: Simd, N: Number, Q: AsRef<[Lanes]> + ?Sized>(s: S, query: &Q, keys: Rows<N>, products: &mut [f32]) {
+    let (query, step) = (query.as_ref(), keys.stride);
+    let (fours, last) = products.as_chunks_mut::<TOGETHER>();
+    let mut row = keys.first;
+    for four in fours {
+        let rows = [row, row.wrapping_add(step), row.wrapping_add(2 * step), row.wrapping_add(3 * step)];
+        // SAFETY: there are as many rows as products.
+        *four = unsafe { four_products(s, query, keys, rows) };
+        row = row.wrapping_add(4 * step);
+    }
+    if !last.is_empty() {
+        // Behind the last key, it is multiplied again, and nobody looks.
+        let mut rows = [row; TOGETHER];
+        for (index, row) in rows.iter_mut().enumerate() {
+            *row = row.wrapping_add(index.min(last.len() - 1) * step);
+        }
+        // SAFETY: these rows exist.
+        let four = unsafe { four_products(s, query, keys, rows) };
+        last.copy_from_slice(&four[..last.len()]);
+    }
+}
+
+/// # Safety
+/// These are rows of the keys.
+#[inline(always)]
+unsafe fn four_products<S: Simd, N: Number>(
     s: S,
     query: &[Lanes],
+    keys: Rows<N>,
     rows: [*const N; TOGETHER],
-    first: usize,
-    sums: &mut [S::Vector; TOGETHER],
-) {
-    for vector in first..first + VECTORS {
-        unsafe {
-            let words = s.load(&query.get_unchecked(vector).0);
-            for (sum, row) in sums.iter_mut().zip(rows) {
-                *sum = s.mul_add(sixteen(s, row, vector * LANES), words, *sum);
-            }
+) -> [f32; TOGETHER] {
+    let whole = if query.len() * LANES > keys.columns { query.len() - 1 } else { query.len() };
+    let mut sums = [s.splat(0.0); TOGETHER];
+    for (vector, words) in query[..whole].iter().enumerate() {
+        let words = s.load(&words.0);
+        for (sum, row) in sums.iter_mut().zip(rows) {
+            // SAFETY: the row has so many whole vectors.
+            *sum = s.mul_add(unsafe { sixteen(s, row, vector * LANES) }, words, *sum);
         }
     }
+    if let Some(words) = query.get(whole) {
+        for (sum, row) in sums.iter_mut().zip(rows) {
+            // SAFETY: it is one of the rows.
+            *sum = s.mul_add(unsafe { keys.rest(s, row) }, s.load(&words.0), *sum);
+        }
+    }
+    s.sums(sums)
 }
 
 /// Adds each of the values, times its weight, to the output.
@@ -143,9 +140,11 @@ pub fn add_values<S: Simd, N: Number>(s: S, weights: &[f32], values: Rows<N>, ou
         }
     }
     if let Some(output) = output.get_mut(whole) {
-        let mut sum = s.splat(0.0);
-        for (key, weight) in weights.iter().enumerate() {
-            sum = s.mul_add(values.rest(s, key), s.splat(*weight), sum);
+        let (mut sum, mut row) = (s.splat(0.0), values.first);
+        for weight in weights {
+            // SAFETY: there are as many rows as weights.
+            sum = s.mul_add(unsafe { values.rest(s, row) }, s.splat(*weight), sum);
+            row = row.wrapping_add(values.stride);
         }
         let sum = s.add(s.load(&output.0), sum);
         s.store(&mut output.0, sum);
