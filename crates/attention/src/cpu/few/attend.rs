@@ -7,7 +7,7 @@ use crate::cpu::simd::{Claim, LANES, Lanes, Number, Rows, Simd, add_values, flat
 use crate::cpu::softmax::{NOTHING_SEEN, finish};
 use std::ops::Range;
 
-/// Keys of a block: of K and V together they fit into a second-level cache.
+/// Keys of a block: enough to make up for what is done once for each, and their K and V fit into a second-level cache.
 pub const KEYS: usize = 128;
 
 /// An item: all queries of heads that share K and V, one head behind the other.
@@ -68,12 +68,27 @@ impl<'a, N: Number> Few<'a, N> {
         self.forward.v.rows(batch, self.kv_head(), first_key + keys.start, keys.len())
     }
 
-    /// What all queries find among some keys.
+    /// What all queries find among some keys. `room` is for the queries as f32, and for the scores of a block.
     #[inline(always)]
-    pub fn attend<S: Simd>(&self, s: S, keys: Range<usize>, queries: &mut [Lanes], states: &mut [Lanes]) {
-        let Sequence { batch, first_query, of, .. } = self.item.sequence;
-        let queries = &mut queries[..self.rows() * self.query_lanes];
+    pub fn attend<S: Simd>(&self, s: S, keys: Range<usize>, room: &mut [Lanes], states: &mut [Lanes]) {
+        let (queries, scores) = room.split_at_mut(self.rows() * self.query_lanes);
         let states = &mut states[..self.rows() * (self.output_lanes + 1)];
+        self.begin(s, queries, states);
+        let mut block = keys.start;
+        while block < keys.end {
+            let end = (block + KEYS).min(keys.end);
+            let states = states.chunks_exact_mut(self.output_lanes + 1);
+            for (row, (query, state)) in queries.chunks_exact(self.query_lanes).zip(states).enumerate() {
+                self.attend_block(s, row, block..end, query, scores, state);
+            }
+            block = end;
+        }
+    }
+
+    /// Queries as f32, and states in which nothing was seen.
+    #[inline(always)]
+    fn begin<S: Simd>(&self, s: S, queries: &mut [Lanes], states: &mut [Lanes]) {
+        let Sequence { batch, first_query, .. } = self.item.sequence;
         for (row, to) in queries.chunks_exact_mut(self.query_lanes).enumerate() {
             let (head, query) = self.of_row(row);
             widen(s, self.forward.q.row(batch, head, first_query + query), flat(to));
@@ -82,32 +97,41 @@ impl<'a, N: Number> Few<'a, N> {
             state.fill(Lanes::all(0.0));
             state[self.output_lanes].0[0] = NOTHING_SEEN;
         }
-        let mut block = keys.start;
-        while block < keys.end {
-            let end = (block + KEYS).min(keys.end);
-            for (row, state) in states.chunks_exact_mut(self.output_lanes + 1).enumerate() {
-                let (head, query) = self.of_row(row);
-                let (some, exact) = self.forward.mask.of(query as u32, of);
-                let keys = (some.start as usize).max(block)..(some.end as usize).min(end);
-                if keys.is_empty() {
-                    continue;
-                }
-                let among = keys.start - block..keys.end - block;
-                let mut scores = [Lanes::all(f32::NEG_INFINITY); KEYS / LANES];
-                let query_lanes = &queries[row * self.query_lanes..][..self.query_lanes];
-                products(s, query_lanes, self.keys_in(&keys), &mut flat(&mut scores)[among.clone()]);
-                if !(exact && self.plain) {
-                    self.change(head, query, exact, keys.clone(), &mut flat(&mut scores)[among.clone()]);
-                }
-                self.weigh(s, &mut scores, state);
-                add_values(s, &flat(&mut scores)[among], self.values_of(&keys), &mut state[..self.output_lanes]);
-            }
-            block = end;
+    }
+
+    /// What one query finds in a block.
+    #[inline(always)]
+    fn attend_block<S: Simd>(
+        &self,
+        s: S,
+        row: usize,
+        block: Range<usize>,
+        query: &[Lanes],
+        scores: &mut [Lanes],
+        state: &mut [Lanes],
+    ) {
+        let (_, index) = self.of_row(row);
+        let (some, exact) = self.forward.mask.of(index as u32, self.item.sequence.of);
+        let keys = (some.start as usize).max(block.start)..(some.end as usize).min(block.end);
+        if keys.is_empty() {
+            return;
         }
+        let scores = &mut scores[..keys.len().div_ceil(LANES)];
+        // Lanes behind the last key have no weight.
+        if let Some(last) = scores.last_mut() {
+            *last = Lanes::all(f32::NEG_INFINITY);
+        }
+        products(s, query, self.keys_in(&keys), &mut flat(scores)[..keys.len()]);
+        if !(exact && self.plain) {
+            self.change(row, exact, keys.clone(), &mut flat(scores)[..keys.len()]);
+        }
+        self.weigh(s, scores, state);
+        add_values(s, &flat(scores)[..keys.len()], self.values_of(&keys), &mut state[..self.output_lanes]);
     }
 
     /// Scores out of products, −∞ where the query does not see the key.
-    fn change(&self, head: usize, query: usize, exact: bool, keys_seen: Range<usize>, scores: &mut [f32]) {
+    fn change(&self, row: usize, exact: bool, keys_seen: Range<usize>, scores: &mut [f32]) {
+        let (head, query) = self.of_row(row);
         let Forward { problem, score, mask, documents, .. } = *self.forward;
         let Sequence { batch, first_query, first_key, of } = self.item.sequence;
         let [queries, keys] = [problem.queries(), problem.keys()].map(|rows| batch * rows as usize);
@@ -126,7 +150,7 @@ impl<'a, N: Number> Few<'a, N> {
 
     /// Weights in place of the scores of a block, and what they do to maximum, sum and output.
     #[inline(always)]
-    fn weigh<S: Simd>(&self, s: S, scores: &mut [Lanes; KEYS / LANES], state: &mut [Lanes]) {
+    fn weigh<S: Simd>(&self, s: S, scores: &mut [Lanes], state: &mut [Lanes]) {
         let scale = self.scale;
         let (output, statistics) = state.split_at_mut(self.output_lanes);
         let [maximum, sum, ..] = &mut statistics[0].0;

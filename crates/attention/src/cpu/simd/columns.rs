@@ -102,12 +102,16 @@ unsafe fn four_products<S: Simd, N: Number>(
     rows: [*const N; TOGETHER],
 ) -> [f32; TOGETHER] {
     let whole = if query.len() * LANES > keys.columns { query.len() - 1 } else { query.len() };
-    let mut sums = [s.splat(0.0); TOGETHER];
-    for (vector, words) in query[..whole].iter().enumerate() {
-        let words = s.load(&words.0);
-        for (sum, row) in sums.iter_mut().zip(rows) {
-            // SAFETY: the row has so many whole vectors.
-            *sum = s.mul_add(unsafe { sixteen(s, row, vector * LANES) }, words, *sum);
+    let (mut sums, mut at) = ([s.splat(0.0); TOGETHER], 0);
+    // SAFETY: query and rows have so many whole vectors.
+    unsafe {
+        while S::MANY_REGISTERS && at + 4 <= whole {
+            multiply::<S, N, 4>(s, query, rows, at, &mut sums);
+            at += 4;
+        }
+        while at < whole {
+            multiply::<S, N, 1>(s, query, rows, at, &mut sums);
+            at += 1;
         }
     }
     if let Some(words) = query.get(whole) {
@@ -119,36 +123,73 @@ unsafe fn four_products<S: Simd, N: Number>(
     s.sums(sums)
 }
 
+/// Adds the products of some vectors of a query and of keys.
+///
+/// # Safety
+/// Query and rows have so many from `first` on.
+#[inline(always)]
+unsafe fn multiply<S: Simd, N: Number, const VECTORS: usize>(
+    s: S,
+    query: &[Lanes],
+    rows: [*const N; TOGETHER],
+    first: usize,
+    sums: &mut [S::Vector; TOGETHER],
+) {
+    for vector in first..first + VECTORS {
+        unsafe {
+            let words = s.load(&query.get_unchecked(vector).0);
+            for (sum, row) in sums.iter_mut().zip(rows) {
+                *sum = s.mul_add(sixteen(s, row, vector * LANES), words, *sum);
+            }
+        }
+    }
+}
+
 /// Adds each of the values, times its weight, to the output.
 #[inline(always)]
 pub fn add_values<S: Simd, N: Number>(s: S, weights: &[f32], values: Rows<N>, output: &mut [Lanes]) {
-    assert!(weights.len() == values.rows && output.len() * LANES >= values.columns);
-    let (whole, mut at) = (values.whole(), 0);
-    // SAFETY: output and values have so many whole vectors.
-    unsafe {
-        while S::MANY_REGISTERS && at + 8 <= whole {
-            add_vectors::<S, N, 8>(s, weights, values, at, output);
-            at += 8;
-        }
-        while at + 4 <= whole {
-            add_vectors::<S, N, 4>(s, weights, values, at, output);
-            at += 4;
-        }
-        while at < whole {
-            add_vectors::<S, N, 1>(s, weights, values, at, output);
-            at += 1;
+    assert!(weights.len() == values.rows && output.len() == values.columns.div_ceil(LANES));
+    // Where a row takes several turns, the next one comes before what was fetched beside is gone.
+    let one_turn = output.len() == 4 || S::MANY_REGISTERS && output.len() == 8;
+    let near = if one_turn { usize::MAX } else { 16 };
+    for (index, weights) in weights.chunks(near).enumerate() {
+        let first = values.first.wrapping_add(index.wrapping_mul(near) * values.stride);
+        let (whole, mut at) = (values.whole(), 0);
+        let values = Rows { first, rows: weights.len(), ..values };
+        // SAFETY: output and values have so many whole vectors, and there are as many values as weights.
+        unsafe {
+            while S::MANY_REGISTERS && at + 8 <= whole {
+                add_vectors::<S, N, 8>(s, weights, values, at, output);
+                at += 8;
+            }
+            while at + 4 <= whole {
+                add_vectors::<S, N, 4>(s, weights, values, at, output);
+                at += 4;
+            }
+            while at < whole {
+                add_vectors::<S, N, 1>(s, weights, values, at, output);
+                at += 1;
+            }
+            if let Some(output) = output.get_mut(whole) {
+                add_rest(s, weights, values, output);
+            }
         }
     }
-    if let Some(output) = output.get_mut(whole) {
-        let (mut sum, mut row) = (s.splat(0.0), values.first);
-        for weight in weights {
-            // SAFETY: there are as many rows as weights.
-            sum = s.mul_add(unsafe { values.rest(s, row) }, s.splat(*weight), sum);
-            row = row.wrapping_add(values.stride);
-        }
-        let sum = s.add(s.load(&output.0), sum);
-        s.store(&mut output.0, sum);
+}
+
+/// The same for the last columns, which are less than sixteen.
+///
+/// # Safety
+/// There are as many values as weights.
+#[inline(always)]
+unsafe fn add_rest<S: Simd, N: Number>(s: S, weights: &[f32], values: Rows<N>, output: &mut Lanes) {
+    let (mut sum, mut row) = (s.splat(0.0), values.first);
+    for weight in weights {
+        sum = s.mul_add(unsafe { values.rest(s, row) }, s.splat(*weight), sum);
+        row = row.wrapping_add(values.stride);
     }
+    let sum = s.add(s.load(&output.0), sum);
+    s.store(&mut output.0, sum);
 }
 
 /// The same for some vectors of columns.
