@@ -9,6 +9,9 @@ use std::marker::PhantomData;
 /// Keys that a word of the query is loaded for once.
 const TOGETHER: usize = 4;
 
+/// Keys whose values are added before the next columns of their rows have their turn: of 128 bf16 they take a page.
+const NEAR: usize = 16;
+
 /// Rows of K or of V, with gaps of one size between them.
 #[derive(Clone, Copy)]
 pub struct Rows<'a, N> {
@@ -151,9 +154,9 @@ pub fn add_values<S: Simd, N: Number>(s: S, weights: &[f32], values: Rows<N>, ou
     assert!(weights.len() == values.rows && output.len() == values.columns.div_ceil(LANES));
     // Where a row takes several turns, the next one comes before what was fetched beside is gone.
     let one_turn = output.len() == 4 || S::MANY_REGISTERS && output.len() == 8;
-    let near = if one_turn { usize::MAX } else { 16 };
+    let near = if one_turn { weights.len().max(1) } else { NEAR };
     for (index, weights) in weights.chunks(near).enumerate() {
-        let first = values.first.wrapping_add(index.wrapping_mul(near) * values.stride);
+        let first = values.first.wrapping_add(index * near * values.stride);
         let (whole, mut at) = (values.whole(), 0);
         let values = Rows { first, rows: weights.len(), ..values };
         // SAFETY: output and values have so many whole vectors, and there are as many values as weights.
@@ -217,5 +220,64 @@ unsafe fn add_vectors<S: Simd, N: Number, const VECTORS: usize>(
     for (output, sum) in output[first..first + VECTORS].iter_mut().zip(sums) {
         let sum = s.add(s.load(&output.0), sum);
         s.store(&mut output.0, sum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::simd::{InstructionSet, Product, Task, flat, run};
+    use proptest::prelude::*;
+
+    /// Both products of some rows, of which the second is added to what is there.
+    struct Both<'a> {
+        query: &'a [Lanes],
+        rows: Rows<'a, f32>,
+        products: &'a mut [f32],
+        output: &'a mut [Lanes],
+    }
+
+    impl Task for Both<'_> {
+        #[inline(always)]
+        fn run<S: Simd, P: Product<S>, const ROWS: usize>(self, s: S, _: P) {
+            products(s, self.query, self.rows, self.products);
+            add_values(s, self.products, self.rows, self.output);
+        }
+    }
+
+    proptest! {
+        /// Small whole numbers: every sum is exact, whatever its order.
+        #[test]
+        fn all_rows_and_columns_are_met_once(
+            columns in prop_oneof![1usize..300, Just(64), Just(128)], rows in 1usize..40, gap in 0usize..3,
+        ) {
+            let number = |index: usize| (index * 7 % 11) as f32 - 5.0;
+            let stride = columns + gap;
+            let numbers: Vec<f32> = (0..(rows - 1) * stride + columns).map(number).collect();
+            let row = |row: usize| &numbers[row * stride..][..columns];
+            let vectors = columns.div_ceil(LANES);
+            let mut query = vec![Lanes::all(0.0); vectors];
+            for (column, word) in flat(&mut query)[..columns].iter_mut().enumerate() {
+                *word = (column % 3) as f32;
+            }
+            let dot = |of: usize| row(of).iter().enumerate().map(|(column, number)| (column % 3) as f32 * number).sum();
+            let expected: Vec<f32> = (0..rows).map(dot).collect();
+            for set in InstructionSet::ALL.into_iter().filter(|set| set.is_here()) {
+                let (mut products, mut output) = (vec![0.0; rows], vec![Lanes::all(1.0); vectors]);
+                let of = Rows::new(&numbers, stride, rows, columns);
+                run(set, Both { query: &query, rows: of, products: &mut products, output: &mut output });
+                prop_assert_eq!(&products, &expected, "{:?}", set);
+                for (column, sum) in flat(&mut output).iter().enumerate() {
+                    let terms = (0..rows).filter_map(|index| Some(row(index).get(column)? * expected[index]));
+                    prop_assert_eq!(*sum, 1.0 + terms.sum::<f32>(), "{:?}, column {}", set, column);
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "rows end inside of the tensor")]
+    fn rows_behind_the_end_are_refused() {
+        Rows::new(&[0f32; 9], 5, 2, 5);
     }
 }
