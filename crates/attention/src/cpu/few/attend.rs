@@ -4,7 +4,7 @@ use crate::cpu::Forward;
 use crate::cpu::division::{Item, Sequence};
 use crate::cpu::rows::{narrow, widen};
 use crate::cpu::simd::{Claim, LANES, Lanes, Number, Rows, Simd, add_values, flat, products};
-use crate::cpu::softmax::{NOTHING_SEEN, finish};
+use crate::cpu::softmax::{NOTHING_SEEN, SLACK, finish};
 use std::ops::Range;
 
 /// Keys of a block: enough to make up for what is done once for each, and their K and V fit into a second-level cache.
@@ -158,7 +158,8 @@ impl<'a, N: Number> Few<'a, N> {
         for row in scores.iter() {
             top = s.max(s.load(&row.0), top);
         }
-        if s.any_above(top, s.splat(*maximum)) {
+        // As long as no weight can grow large, nothing is rescaled.
+        if s.any_above(s.mul(s.sub(top, s.splat(*maximum)), s.splat(scale)), s.splat(SLACK)) {
             let mut lanes = [0.0; LANES];
             s.store(&mut lanes, top);
             let new = lanes.iter().fold(*maximum, |most, lane| most.max(*lane));
