@@ -1,6 +1,6 @@
 //! Tensors as they lie in memory, row by row.
 
-use super::simd::{LANES, Number, Simd};
+use super::simd::{LANES, Number, Rows, Simd};
 use crate::problem::Shape;
 
 /// Q, K or V: rows of contiguous columns.
@@ -37,6 +37,12 @@ impl<'a, N: Number> Strided<'a, N> {
     #[inline(always)]
     pub fn dense(&self, batch: usize, head: usize, first: usize, rows: usize) -> Option<&'a [N]> {
         (self.strides[2] == self.columns).then(|| &self.values[self.place(batch, head, first)..][..rows * self.columns])
+    }
+
+    /// Several rows at once, whatever is between them.
+    #[inline(always)]
+    pub fn rows(&self, batch: usize, head: usize, first: usize, rows: usize) -> Rows<'a, N> {
+        Rows::new(&self.values[self.place(batch, head, first)..], self.strides[2], rows, self.columns)
     }
 
     #[inline(always)]

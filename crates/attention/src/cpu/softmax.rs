@@ -4,7 +4,7 @@ use super::simd::{Lanes, Product, Simd};
 use std::ops::Range;
 
 /// Scores may exceed the running maximum by so many powers of two before the output is rescaled.
-const SLACK: f32 = 8.0;
+pub const SLACK: f32 = 8.0;
 
 /// Less than every score, and finite, so that differences are numbers.
 pub const NOTHING_SEEN: f32 = f32::MIN;

@@ -43,7 +43,8 @@ impl Split {
 struct Sizes {
     /// Of what is found.
     states: usize,
-    queries: usize,
+    /// Of queries, and of the scores of a block.
+    room: usize,
 }
 
 /// What items are: heads that share K and V, as many as fit, with all their queries.
@@ -53,7 +54,7 @@ fn cut<N>(forward: &Forward<N>) -> (Cut, Sizes) {
     let [state, query] = [state_rows(dims.value as usize), (dims.head as usize).div_ceil(LANES)];
     let group = (problem.heads() / problem.kv_heads()) as usize;
     let together = (MOST_ROWS / (rows * (state + query))).clamp(1, group);
-    let sizes = Sizes { states: together * rows * state, queries: together * rows * query };
+    let sizes = Sizes { states: together * rows * state, room: together * rows * query + KEYS / LANES };
     (Cut { group, together, rows, of_lengths: 0..=MOST_QUERIES }, sizes)
 }
 
@@ -108,11 +109,10 @@ struct Whole<'a, N> {
 impl<N: Number> Task for Whole<'_, N> {
     #[inline(always)]
     fn run<S: Simd, P: Product<S>, const ROWS: usize>(self, s: S, _: P) {
-        let Sizes { states, queries } = self.sizes;
-        let (states, queries) = room(self.memory, states + queries).split_at_mut(states);
+        let (states, room) = room(self.memory, self.sizes.states + self.sizes.room).split_at_mut(self.sizes.states);
         while let Some(mut claim) = self.claims.next() {
             let few = Few::new(self.forward, claim.item.clone());
-            few.attend(s, 0..few.keys(), queries, states);
+            few.attend(s, 0..few.keys(), room, states);
             few.finish(s, states, &mut claim);
         }
     }
@@ -131,12 +131,12 @@ struct Parts<'a, N> {
 impl<N: Number> Task for Parts<'_, N> {
     #[inline(always)]
     fn run<S: Simd, P: Product<S>, const ROWS: usize>(self, s: S, _: P) {
-        let queries = room(self.memory, self.sizes.queries);
+        let room = room(self.memory, self.sizes.room);
         while let Some((index, states)) = self.chunks.next() {
             let few = Few::new(self.forward, self.division.item(index / self.split.parts));
             let first = index % self.split.parts * self.split.each;
             let keys = first..(first + self.split.each).min(few.keys());
-            few.attend(s, keys, queries, states);
+            few.attend(s, keys, room, states);
         }
     }
 }

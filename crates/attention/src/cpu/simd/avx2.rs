@@ -26,6 +26,18 @@ impl Avx2 {
         }
     }
 
+    /// Lane by lane, the sum of four lanes and the next four.
+    #[inline(always)]
+    pub fn sum_of_quarters(self, of: __m256) -> [f32; 4] {
+        let mut sums = [0.0; 4];
+        // SAFETY: the instructions were detected, and four numbers are written.
+        unsafe {
+            let sum = _mm_add_ps(_mm256_castps256_ps128(of), _mm256_extractf128_ps::<1>(of));
+            _mm_storeu_ps(sums.as_mut_ptr(), sum);
+        }
+        sums
+    }
+
     /// Rows become columns: four blocks of 8 × 8, of which two change places.
     #[inline(always)]
     pub fn transpose_block(self, block: &mut [Lanes; LANES]) {
@@ -63,6 +75,7 @@ fn halves_mut<T>(of: &mut [T; LANES]) -> [*mut T; 2] {
 impl Simd for Avx2 {
     type Vector = Vector;
     const SUMS_SIX_COLUMNS: bool = true;
+    const MANY_REGISTERS: bool = false;
 
     #[inline(always)]
     fn splat(self, value: f32) -> Vector {
@@ -124,6 +137,14 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn sum(self, value: Vector) -> f32 {
         unsafe { self.sum_of_eight(_mm256_add_ps(value[0], value[1])) }
+    }
+    #[inline(always)]
+    fn sums(self, of: [Vector; 4]) -> [f32; 4] {
+        unsafe {
+            let left = _mm256_hadd_ps(_mm256_add_ps(of[0][0], of[0][1]), _mm256_add_ps(of[1][0], of[1][1]));
+            let right = _mm256_hadd_ps(_mm256_add_ps(of[2][0], of[2][1]), _mm256_add_ps(of[3][0], of[3][1]));
+            self.sum_of_quarters(_mm256_hadd_ps(left, right))
+        }
     }
     /// One half behind the other: both at once would not leave enough registers.
     #[inline(always)]

@@ -72,6 +72,7 @@ impl Avx512Bf16 {
 impl Simd for Avx512 {
     type Vector = __m512;
     const SUMS_SIX_COLUMNS: bool = false;
+    const MANY_REGISTERS: bool = true;
 
     #[inline(always)]
     fn splat(self, value: f32) -> __m512 {
@@ -122,6 +123,19 @@ impl Simd for Avx512 {
         unsafe {
             let half = _mm256_add_ps(_mm512_castps512_ps256(value), _mm512_extractf32x8_ps::<1>(value));
             self.0.sum_of_eight(half)
+        }
+    }
+    /// Lanes of four vectors change places so that one addition adds numbers of all four.
+    #[inline(always)]
+    fn sums(self, of: [__m512; 4]) -> [f32; 4] {
+        unsafe {
+            let left = _mm512_add_ps(_mm512_unpacklo_ps(of[0], of[1]), _mm512_unpackhi_ps(of[0], of[1]));
+            let right = _mm512_add_ps(_mm512_unpacklo_ps(of[2], of[3]), _mm512_unpackhi_ps(of[2], of[3]));
+            let (left, right) = (_mm512_castps_pd(left), _mm512_castps_pd(right));
+            let (low, high) = (_mm512_unpacklo_pd(left, right), _mm512_unpackhi_pd(left, right));
+            let all = _mm512_add_ps(_mm512_castpd_ps(low), _mm512_castpd_ps(high));
+            let half = _mm256_add_ps(_mm512_castps512_ps256(all), _mm512_extractf32x8_ps::<1>(all));
+            self.0.sum_of_quarters(half)
         }
     }
     #[inline(always)]

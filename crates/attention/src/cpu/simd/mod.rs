@@ -12,6 +12,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod claim;
+mod columns;
 mod entry;
 mod exp2;
 #[cfg(target_arch = "aarch64")]
@@ -21,6 +22,7 @@ mod portable;
 mod product;
 
 pub use claim::{Chunks, Claim, Claims};
+pub use columns::{Rows, add_values, products};
 pub use entry::{InstructionSet, Task, run};
 pub use number::Number;
 pub use product::{CHAIN, Product, Words, scores, values};
@@ -51,6 +53,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
     type Vector: Copy;
     /// Whether six columns of V are summed at once instead of four: four keep multiply-adds busy only while nothing delays them.
     const SUMS_SIX_COLUMNS: bool;
+    /// Whether eight sums leave registers free.
+    const MANY_REGISTERS: bool;
 
     fn splat(self, value: f32) -> Self::Vector;
     fn load(self, from: &[f32; LANES]) -> Self::Vector;
@@ -68,6 +72,11 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn any_above(self, left: Self::Vector, right: Self::Vector) -> bool;
     /// The sum of all lanes, always in the same order.
     fn sum(self, value: Self::Vector) -> f32;
+    /// The sums of the lanes of each, all in the same order.
+    #[inline(always)]
+    fn sums(self, of: [Self::Vector; 4]) -> [f32; 4] {
+        [self.sum(of[0]), self.sum(of[1]), self.sum(of[2]), self.sum(of[3])]
+    }
     /// 2^x for x up to 127, 0 for −∞, NaN for NaN.
     fn exp2(self, x: Self::Vector) -> Self::Vector;
     fn widen_f16(self, from: &[half::f16; LANES]) -> Self::Vector;

@@ -33,6 +33,7 @@ macro_rules! quarters {
 impl Simd for Neon {
     type Vector = Vector;
     const SUMS_SIX_COLUMNS: bool = false;
+    const MANY_REGISTERS: bool = false;
 
     #[inline(always)]
     fn splat(self, value: f32) -> Vector {

@@ -18,6 +18,7 @@ fn map2(left: Vector, right: Vector, with: impl Fn(f32, f32) -> f32) -> Vector {
 impl Simd for Portable {
     type Vector = Vector;
     const SUMS_SIX_COLUMNS: bool = false;
+    const MANY_REGISTERS: bool = false;
 
     #[inline(always)]
     fn splat(self, value: f32) -> Vector {
