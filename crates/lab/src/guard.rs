@@ -69,6 +69,7 @@ guards! {
     LoadedCode    "loaded-code"        "both loads of the candidate run the same machine code, by the driver's hash";
     AfterTiming   "results-after-timing" "what the timed calls left is right, on every buffer";
     Floors        "floors"             "no time is below what the GPU's peaks allow";
+    Pinned        "pinned-peers"       "peers are those of peers/lock.toml, all of them, in these versions";
     Peers         "missing-peer"       "every peer that was asked for was measured, and there is one";
     PeerResults   "peer-results"       "what peers left when they were timed is right";
     SameItself    "same-against-itself" "the candidate, timed twice, does not differ from itself";

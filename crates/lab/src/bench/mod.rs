@@ -4,6 +4,7 @@ mod calibration;
 pub(crate) mod data;
 mod field;
 mod grid;
+pub(crate) mod lock;
 mod point;
 mod run;
 mod samples;

@@ -51,7 +51,16 @@ impl BufferKernels {
 
     /// Overwrites all of them with a byte, and does not wait.
     pub fn overwrite(&self, stream: &Stream, buffers: &Buffers, byte: u8) -> Result<(), cuda::Error> {
-        self.start(stream, "overwrite", buffers, u64::from_le_bytes([byte; 8]))
+        self.start(stream, "overwrite", buffers, &[u64::from_le_bytes([byte; 8])])
+    }
+
+    /// Changes signs of 16-bit numbers: the address of the masks of a row, its words, and whether zeros lose theirs.
+    pub fn flip(&self, stream: &Stream, buffers: &Buffers, arguments: [u64; 3]) -> Result<(), cuda::Error> {
+        self.start(stream, "flip", buffers, &arguments)
+    }
+
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
     }
 
     /// Places for so many fingerprints.
@@ -64,7 +73,7 @@ impl BufferKernels {
     /// Puts the fingerprints into the places from `first` on, each used once, and does not wait.
     pub fn take(&self, stream: &Stream, of: &Buffers, to: &Prints, first: usize) -> Result<(), cuda::Error> {
         debug_assert!(first + of.count <= to.count);
-        self.start(stream, "fingerprint", of, to.sums.address() + (first * ROW_BYTES) as u64)
+        self.start(stream, "fingerprint", of, &[to.sums.address() + (first * ROW_BYTES) as u64])
     }
 
     /// The fingerprints of all of them, now.
@@ -74,12 +83,13 @@ impl BufferKernels {
         prints.read(stream)
     }
 
-    fn start(&self, stream: &Stream, entry: &str, on: &Buffers, argument: u64) -> Result<(), cuda::Error> {
+    fn start(&self, stream: &Stream, entry: &str, on: &Buffers, arguments: &[u64]) -> Result<(), cuda::Error> {
         if on.count == 0 {
             return Ok(());
         }
         let blocks = BLOCKS * on.count as u32;
-        self.module.function(entry)?.start(stream, [blocks, THREADS], &[on.list.address(), argument])
+        let arguments: Vec<u64> = std::iter::once(on.list.address()).chain(arguments.iter().copied()).collect();
+        self.module.function(entry)?.start(stream, [blocks, THREADS], &arguments)
     }
 }
 
@@ -188,6 +198,26 @@ mod tests {
             assert_eq!(after[16..], before[16..], "the other buffer has its own");
         }
         assert_ne!(sums(with_byte(1, 3, 0xff))[16..], before[16..]);
+    }
+
+    /// Rows of two words: the second, the sixth and the seventh column change their signs.
+    #[test]
+    fn signs_change_by_column_and_change_back() {
+        let masks: fn(&mut Memory) = |memory| {
+            let words = [1u64 << 31, 1 << 31 | 1 << 47, 0, 0].map(u64::to_le_bytes).concat();
+            memory.buffers[3].contents = words.into();
+            // 1.0, 0.0 and −0.0 in f16, and a tail that no row has.
+            let row = [0x3c00u16, 0x3c00, 0, 0x8000, 0x3c00, 0x8000, 0x0000, 0xbc00].map(u16::to_le_bytes).concat();
+            memory.buffers[0].contents = row.into_iter().cycle().take(20_019).collect::<Vec<_>>().into();
+        };
+        let halves = |bytes: &[u8]| -> Vec<u16> {
+            bytes[..16].chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect()
+        };
+        let plain = run("flip", "{ buffer = \"sums\" }, { u64 = 2 }, { u64 = 0 }", masks);
+        assert_eq!(halves(&plain[0]), [0x3c00, 0xbc00, 0, 0x8000, 0x3c00, 0, 0x8000, 0xbc00]);
+        assert_eq!(plain[0][..16], plain[0][16..32], "every row");
+        let folded = run("flip", "{ buffer = \"sums\" }, { u64 = 2 }, { u64 = 1 }", masks);
+        assert_eq!(halves(&folded[0]), [0x3c00, 0xbc00, 0, 0, 0x3c00, 0, 0, 0xbc00]);
     }
 
     #[test]

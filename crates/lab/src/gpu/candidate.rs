@@ -10,6 +10,7 @@ use super::clocks::Clocks;
 use super::delay::Delay;
 use super::plan::{Contract, Plan};
 use super::rows;
+use super::signs::Signs;
 use super::stamp::Stamps;
 use crate::case::Case;
 use crate::figures::Figure;
@@ -27,6 +28,10 @@ pub struct Candidate {
     /// All outputs and all inputs of all sets.
     outputs: Buffers,
     inputs: Buffers,
+    /// Of these, V and O, whose signs change from sample to sample.
+    values: Buffers,
+    results: Buffers,
+    signs: Signs,
     kernels: BufferKernels,
     plan: Plan,
     stream: Stream,
@@ -73,7 +78,11 @@ impl Candidate {
             let of_set = |set: &Loaded| numbers.iter().map(|number| set.address(*number)).collect::<Vec<_>>();
             kernels.list(&stream, &sets.iter().flat_map(of_set).collect::<Vec<_>>())
         };
+        let [values, results] = [&case.contract.v, &case.contract.o].map(|name| numbers(case, &[name.as_str()]));
         let candidate = Candidate {
+            values: list(&values)?,
+            results: list(&results)?,
+            signs: Signs::new(&kernels, &stream, case.problem.value_dim() as usize)?,
             inputs: list(&inputs)?,
             outputs: list(&outputs)?,
             cubin: sets[0].module().hash(),
@@ -100,6 +109,7 @@ impl Candidate {
         for set in &mut self.sets {
             set.enqueue(&self.stream).map_err(words)?;
         }
+        self.signs.flip(&self.kernels, &self.stream, &self.results, (0, true)).map_err(words)?;
         self.after = self.kernels.fingerprints(&self.stream, &self.outputs).map_err(words)?;
         let mut left = memory.clone();
         for &output in outputs {
@@ -134,8 +144,8 @@ impl Candidate {
         Ok(())
     }
 
-    /// Warms up, poisons all outputs, times the plan's calls, and looks at what they left. Nothing between warming up and the
-    /// sample lets the GPU rest: its clock follows what it has just done.
+    /// Warms up, poisons all outputs, changes signs of V, times the plan's calls, and looks at what they left. Nothing between
+    /// warming up and the sample lets the GPU rest: its clock follows what it has just done.
     pub fn sample(&mut self) -> Result<Reading, String> {
         let reading = self.timed().map_err(|error| error.to_string())??;
         let offence = self.look().map_err(|error| error.to_string())?;
@@ -151,6 +161,7 @@ impl Candidate {
         let byte = POISON[self.samples % POISON.len()];
         self.samples += 1;
         self.kernels.overwrite(&self.stream, &self.outputs, byte)?;
+        self.signs.flip(&self.kernels, &self.stream, &self.values, (self.samples, false))?;
         if self.graph.is_none() {
             self.stream.synchronise()?;
         }
@@ -189,9 +200,11 @@ impl Candidate {
         self.stamps.end(&self.stream)
     }
 
-    /// The sample left in every set what the first run did, and no input was changed.
+    /// But for the signs, the sample left in every set what the first run did, and no input was changed.
     fn look(&self) -> Result<Option<String>, cuda::Error> {
         let sample = self.samples;
+        self.signs.flip(&self.kernels, &self.stream, &self.values, (sample, false))?;
+        self.signs.flip(&self.kernels, &self.stream, &self.results, (sample, true))?;
         if self.kernels.fingerprints(&self.stream, &self.outputs)? != self.after {
             return Ok(Some(format!(
                 "what sample {sample} computed differs from the same calls outside of the timing: it did not do the work, or \

@@ -11,6 +11,7 @@ mod peer;
 mod plan;
 pub(crate) mod rows;
 mod scripts;
+mod signs;
 mod stamp;
 
 pub(crate) use buffers::{BufferKernels, Fingerprint};

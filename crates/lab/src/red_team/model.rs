@@ -24,15 +24,25 @@ pub struct Sample {
     pub megahertz: f64,
     /// By call: whether it wrote its answer.
     pub wrote: fn(sample: usize, call: usize) -> bool,
-    /// By call: whether it left its inputs alone.
+    /// Whether it left its inputs alone.
     pub kept_inputs: bool,
+    /// Whether it answers what it once computed for the same buffers: contents are new in every sample.
+    pub from_memory: bool,
 }
 
 impl Sample {
     /// Does the work, and says how long it took.
     pub fn honest(microseconds: f64) -> Sample {
         let wrote = |_, _| true;
-        Sample { seconds: microseconds * 1e-6, timer: 1.0, after: 0.0, megahertz: 1980.0, wrote, kept_inputs: true }
+        Sample {
+            seconds: microseconds * 1e-6,
+            timer: 1.0,
+            after: 0.0,
+            megahertz: 1980.0,
+            wrote,
+            kept_inputs: true,
+            from_memory: false,
+        }
     }
 }
 
@@ -144,7 +154,10 @@ impl<'a> Watch<'a> {
     fn look(&self, sample: &Sample, number: usize) -> Option<String> {
         let idle = (0..self.plan.calls).find(|call| !(sample.wrote)(number, *call));
         let idle = idle.map(|call| format!("call {call} of sample {number} did not do the work"));
-        idle.or((!sample.kept_inputs).then(|| format!("sample {number} changed its inputs")))
+        // V has other signs than in the sample before: what was right then is wrong now.
+        let stale = sample.from_memory && number > 0;
+        let stale = stale.then(|| format!("sample {number} answers what an earlier one was asked"));
+        idle.or(stale).or((!sample.kept_inputs).then(|| format!("sample {number} changed its inputs")))
     }
 }
 

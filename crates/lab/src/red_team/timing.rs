@@ -11,6 +11,8 @@ use crate::measure::Rounds;
 #[rustfmt::skip] // One row per line.
 pub const ATTACKS: &[Attack] = &[
     row("cached-by-warm-up",     "every call works: the warm-up did, and left its answers",    &[Guard::AfterTiming], cached_by_warm_up),
+    row("cached-by-pointer",     "fast calls: the answer for these addresses is known",        &[Guard::AfterTiming], cached),
+    row("cached-by-content",     "fast calls: the answer for these inputs is known",           &[Guard::AfterTiming], cached),
     row("first-calls-only",      "right for the first three samples",                          &[Guard::AfterTiming], first_calls_only),
     row("one-works-for-all",     "n calls, of which one does something",                       &[Guard::AfterTiming], one_works_for_all),
     row("changed-while-timed",   "inputs made simpler between two calls",                      &[Guard::AfterTiming], changed_while_timed),
@@ -49,6 +51,11 @@ fn candidate(sample: Sample, off: &[Guard]) -> Result<Objections, String> {
 
 fn cached_by_warm_up(off: &[Guard]) -> Result<Objections, String> {
     candidate(Sample { wrote: |sample, _| sample == 0, ..Sample::honest(2.0) }, off)
+}
+
+/// Whatever it knows them by, addresses or contents: no sample has the contents of another.
+fn cached(off: &[Guard]) -> Result<Objections, String> {
+    candidate(Sample { from_memory: true, ..Sample::honest(2.0) }, off)
 }
 
 fn first_calls_only(off: &[Guard]) -> Result<Objections, String> {

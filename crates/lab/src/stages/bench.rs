@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Log, Stage, counted};
-use crate::bench::{Bencher, Point};
+use crate::bench::{Bencher, Point, lock};
 use crate::case::Case;
 use crate::figures::Subject;
 use crate::gpu::Contract;
@@ -72,7 +72,10 @@ impl Log for Report {
     fn objections(&self) -> Objections {
         let failed =
             |failed: &Failed| vec![Objection::fail(Guard::AfterTiming, format!("{}: {}", failed.problem, failed.why))];
-        let points = self.points.iter().map(|point| point.objections().flattened());
+        let points = self.points.iter().map(|point| {
+            let own = point.objections().flattened();
+            own.into_iter().chain(lock::objections(point)).collect()
+        });
         Objections::of_parts(points.chain(self.failed.iter().map(failed)))
     }
 
