@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Compares two packs: kernels, stages, findings, resources, machine code, settings and machines
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash compare evidence/old evidence/new\n  veriflash compare old new --format json\n\nBoth packs are checked first as by `veriflash verify --no-rerun`. Exit codes: 0 nothing got worse; 1 something did: a stage\nthat passed does not any more, a new finding, more registers, spills or stack, fewer blocks a processor; 4 not decided: a\npack is broken, or lacks a kernel or a figure of the other."
+    after_help = "Examples:\n  veriflash compare packs/old packs/new\n  veriflash compare old new --format json\n\nBoth packs are checked first as by `veriflash verify --no-rerun`. Exit codes: 0 nothing got worse; 1 something did: a stage\nthat passed does not any more, a new finding, more registers, spills or stack, fewer blocks a processor; 4 not decided: a\npack is broken, or lacks a kernel or a figure of the other."
 )]
 pub struct Arguments {
     /// The folder of the first pack, the old one

@@ -54,7 +54,7 @@ pub struct Arguments {
     splits: Option<u32>,
 
     /// The folder of the pack; a pack that is there is replaced
-    #[arg(long, default_value = "evidence")]
+    #[arg(long, default_value = "pack")]
     out: PathBuf,
 
     /// Where there is a GPU: also measure the planner's kernels for these lists of problems, `small`, `main`, `decode`, with

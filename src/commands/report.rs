@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Prints the report of a pack: a page with verdict, evidence, charts, findings and machine code, or its summary
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash report evidence --out report.html     one file, to open in any browser\n  veriflash report evidence --format md           the summary, as Markdown\n  veriflash report evidence --format md >> \"$GITHUB_STEP_SUMMARY\"\n\nThe pack is checked first as by `veriflash verify --no-rerun`; a pack that is broken has no report, and the exit code is 4.\nLinks of the page name files of the pack: they lead somewhere where it lies in the pack's folder, as `report.html` there does."
+    after_help = "Examples:\n  veriflash report pack --out report.html     one file, to open in any browser\n  veriflash report pack --format md           the summary, as Markdown\n  veriflash report pack --format md >> \"$GITHUB_STEP_SUMMARY\"\n\nThe pack is checked first as by `veriflash verify --no-rerun`; a pack that is broken has no report, and the exit code is 4.\nLinks of the page name files of the pack: they lead somewhere where it lies in the pack's folder, as `report.html` there does."
 )]
 pub struct Arguments {
     /// The folder of the pack

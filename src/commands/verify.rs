@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Checks a pack: hashes, verdicts derived again from its logs, and the emulator stages run again
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash verify evidence\n  veriflash verify evidence --no-rerun      hashes and verdicts only\n  veriflash verify evidence --gate merge    exits 0 only if the pack is accepted and the gate holds"
+    after_help = "Examples:\n  veriflash verify pack\n  veriflash verify pack --no-rerun      hashes and verdicts only\n  veriflash verify pack --gate merge    exits 0 only if the pack is accepted and the gate holds"
 )]
 pub struct Arguments {
     /// The folder of the pack

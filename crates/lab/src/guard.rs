@@ -75,7 +75,6 @@ guards! {
     SameItself    "same-against-itself" "the candidate, timed twice, does not differ from itself";
     Cycles        "cycles"             "the verdict holds in time and in cycles";
     TensorPipe    "tensor-pipe"        "the profiler counts work of the tensor cores";
-    Busy          "busy"               "a kernel with enough work keeps the GPU busy";
     Decided       "decided"            "the interval lies on one side of the margin";
     Conjunction   "gate-conjunction"   "a gate holds only if every stage that it asks for has passed";
     Hashes        "hashes"             "every file of a pack hashes to what its lists say";

@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_process_that_hangs_is_ended() {
-        let why = shell("sleep 1000", Duration::ZERO).err().unwrap();
+        let why = shell("exec sleep 1000", Duration::ZERO).err().unwrap();
         assert!(why.contains("sh did not end within 0 s"), "{why}");
     }
 }

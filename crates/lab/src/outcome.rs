@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::figures::Subject;
+use crate::figures::{Figure, Subject};
 use crate::guard::{Guard, Objection, Objections};
 use crate::stages::half::{GpuLog, Half};
 use crate::stages::{Log, Record, Stage};
@@ -63,22 +63,22 @@ impl State {
 /// What a stage showed: its state, and its figures in one sentence.
 ///
 /// The fields are private: nobody outside this crate can write down a pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     stage: Stage,
     state: State,
     figures: String,
+    measures: Vec<(&'static str, Figure)>,
 }
 
 impl Outcome {
     /// The only door: a record, and the kernels that it must speak of.
     pub(crate) fn of<L: Log>(record: &Record<L>, subjects: &[Subject]) -> Outcome {
         match record {
-            Record::NotRun { why } => {
-                Outcome { stage: L::STAGE, state: State::not_run(why.as_str()), figures: String::new() }
-            }
+            Record::NotRun { why } => Outcome::without_measures(L::STAGE, State::not_run(why.as_str()), String::new()),
             Record::Ran(log) => {
-                Outcome { stage: L::STAGE, state: objections(log, subjects).judge(), figures: log.figures() }
+                let (state, measures) = (objections(log, subjects).judge(), log.measures());
+                Outcome { stage: L::STAGE, state, figures: log.figures(), measures }
             }
         }
     }
@@ -95,7 +95,7 @@ impl Outcome {
             Record::Ran(log) => {
                 let objections = objections(log, subjects).and(gpu.objections(on_gpu));
                 let figures = format!("{}{}", log.figures(), gpu.figures());
-                Outcome { stage: L::STAGE, state: objections.judge(), figures }
+                Outcome { stage: L::STAGE, state: objections.judge(), figures, measures: log.measures() }
             }
         }
     }
@@ -103,12 +103,27 @@ impl Outcome {
     /// What a GPU alone shows.
     pub(crate) fn of_half<G: GpuLog>(gpu: &Half<G>, subjects: &[Subject]) -> Outcome {
         let state = Objections::of_parts(gpu.objections(subjects)).judge();
-        Outcome { stage: G::STAGE, state, figures: gpu.figures() }
+        Outcome::without_measures(G::STAGE, state, gpu.figures())
     }
 
     /// A back door for those who try what judges outcomes: tests, and the red team.
     pub(crate) fn ended(stage: Stage, state: State) -> Outcome {
-        Outcome { stage, state, figures: String::new() }
+        Outcome::without_measures(stage, state, String::new())
+    }
+
+    fn without_measures(stage: Stage, state: State, figures: String) -> Outcome {
+        Outcome { stage, state, figures, measures: vec![] }
+    }
+
+    /// The same with figures that a gate may ask something of.
+    #[cfg(test)]
+    pub(crate) fn with_measures(self, measures: Vec<(&'static str, Figure)>) -> Outcome {
+        Outcome { measures, ..self }
+    }
+
+    /// A figure by its name, where the stage has it.
+    pub fn measure(&self, name: &str) -> Option<f64> {
+        self.measures.iter().find(|(other, _)| *other == name).map(|(_, figure)| figure.value())
     }
 
     pub fn stage(&self) -> Stage {

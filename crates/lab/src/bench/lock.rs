@@ -20,13 +20,14 @@ struct Lock {
 struct Pinned {
     /// What the peer's process says of itself.
     says: String,
+    #[allow(dead_code, reason = "for people, and for the test that reads it")]
     packages: Vec<Package>,
 }
 
-/// For people who install them; nobody here reads it.
+/// What to install.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(dead_code, reason = "read to be checked")]
+#[allow(dead_code, reason = "for people, and for the test that reads it")]
 struct Package {
     name: String,
     version: String,

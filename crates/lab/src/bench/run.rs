@@ -81,11 +81,20 @@ impl Bencher {
         let plan = Plan::of(&case.problem, self.cuda.device(), contract, cold, self.patience.warm_up);
         let memories = drawn(case, self.seed, plan.sets)?;
         let candidate = || Candidate::new(&self.cuda, case, plan, &memories);
-        let mut candidates = [candidate()?, candidate()?];
+        // Some peers compile for seconds: all make ready side by side, and nothing is timed meanwhile.
+        let (candidates, opened) = std::thread::scope(|scope| {
+            let open = |peer: &'_ mut Peer| peer.open(&case.problem, plan);
+            let handles: Vec<_> = self.peers.iter_mut().map(|peer| scope.spawn(move || open(peer))).collect();
+            let candidates = candidate().and_then(|first| Ok([first, candidate()?]));
+            let gone = || Err(PeerError("its thread ended".into()));
+            let opened: Vec<_> = handles.into_iter().map(|handle| handle.join().unwrap_or_else(|_| gone())).collect();
+            (candidates, opened)
+        });
+        let mut candidates = candidates?;
         let mut absent = self.missing.clone();
         let mut ready = vec![];
-        for (number, peer) in self.peers.iter_mut().enumerate() {
-            match peer.open(&case.problem, plan) {
+        for (number, (peer, opened)) in self.peers.iter().zip(opened).enumerate() {
+            match opened {
                 Ok(error) => ready.push((number, error)),
                 Err(error) => absent.push(missing(&peer.name, error)),
             }

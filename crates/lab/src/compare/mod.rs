@@ -74,7 +74,7 @@ impl KernelPair {
 }
 
 /// One stage of both packs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StagePair {
     pub left: Outcome,
     pub right: Outcome,
@@ -98,7 +98,7 @@ impl StagePair {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     pub kernels: Vec<KernelPair>,
     /// In the order of [`Stage::ALL`].

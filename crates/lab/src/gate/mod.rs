@@ -6,21 +6,31 @@ mod settings;
 use std::fmt;
 
 use crate::outcome::{Outcome, State};
-use crate::stages::Stage;
+use crate::stages::{Stage, profile};
 
 pub use second_run::{Made, SecondRun};
 pub use settings::{SETTINGS, gates_of};
 
 /// A list of demands that a pack is judged by.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
     name: String,
     /// Stages that must have passed.
     require: Vec<Stage>,
     /// Stages that must have passed if they were run.
     allow_not_run: Vec<Stage>,
+    /// What figures must reach.
+    least: Vec<Threshold>,
     /// A pack from another day or machine must meet the same demands.
     second_run: bool,
+}
+
+/// The least that a figure of a stage may be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    stage: Stage,
+    measure: &'static str,
+    least: f64,
 }
 
 /// What a gate says.
@@ -37,7 +47,13 @@ pub enum GateResult {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unmet {
     Stage(Stage),
-    SecondRun { why: String },
+    /// A figure that is too small, in words.
+    Figure {
+        why: String,
+    },
+    SecondRun {
+        why: String,
+    },
 }
 
 impl From<Stage> for Unmet {
@@ -46,18 +62,29 @@ impl From<Stage> for Unmet {
     }
 }
 
+/// In percent: below it a kernel with enough work leaves too much of the GPU idle.
+const LEAST_BUSY: f64 = 70.0;
+
 const MERGE: [Stage; 6] =
     [Stage::Assemble, Stage::Parity, Stage::Sanitize, Stage::Stress, Stage::Resources, Stage::Code];
 
 impl Gate {
     /// The kernel may become part of a code base.
     pub fn merge() -> Gate {
-        Gate { name: "merge".into(), require: MERGE.into(), allow_not_run: Vec::new(), second_run: false }
+        Gate {
+            name: "merge".into(),
+            require: MERGE.into(),
+            allow_not_run: Vec::new(),
+            least: vec![],
+            second_run: false,
+        }
     }
 
     /// Its speed may be told to others.
     pub fn publication() -> Gate {
-        Gate { name: "publication".into(), require: Stage::ALL.into(), allow_not_run: Vec::new(), second_run: true }
+        let least = [(profile::BUSY, LEAST_BUSY), (profile::TENSOR, f64::MIN_POSITIVE)];
+        let least = least.map(|(measure, least)| Threshold { stage: Stage::Profile, measure, least }).into();
+        Gate { name: "publication".into(), require: Stage::ALL.into(), allow_not_run: vec![], least, second_run: true }
     }
 
     /// The gates that need no settings.
@@ -76,7 +103,9 @@ impl Gate {
 
     pub fn judge(&self, outcomes: &[Outcome], second: &SecondRun) -> GateResult {
         let Stages { failed, lacking } = self.stages(outcomes);
-        let [mut failed, mut lacking] = [failed, lacking].map(|list| list.into_iter().map(Unmet::Stage).collect());
+        let [mut failed, mut lacking]: [Vec<Unmet>; 2] =
+            [failed, lacking].map(|list| list.into_iter().map(Unmet::Stage).collect());
+        failed.extend(self.too_small(outcomes));
         if self.second_run {
             self.judge_second_run(second, &mut failed, &mut lacking);
         }
@@ -85,6 +114,18 @@ impl Gate {
             (true, false) => GateResult::Undecided(lacking),
             (true, true) => GateResult::Held,
         }
+    }
+
+    /// Figures that do not reach what they must; those of a stage that was not run lack with it.
+    fn too_small(&self, outcomes: &[Outcome]) -> Vec<Unmet> {
+        let unmet = |threshold: &Threshold| {
+            let Threshold { stage, measure, least } = threshold;
+            let outcome = outcomes.iter().find(|outcome| outcome.stage() == *stage)?;
+            let found = outcome.measure(measure).filter(|found| found < least)?;
+            let least = if *least < 0.01 { "more than 0".into() } else { format!("{least} or more") };
+            Some(Unmet::Figure { why: format!("{stage}: {measure} is {found:.1} %, expected {least}") })
+        };
+        self.least.iter().filter_map(unmet).collect()
     }
 
     fn judge_second_run(&self, second: &SecondRun, failed: &mut Vec<Unmet>, lacking: &mut Vec<Unmet>) {
@@ -142,6 +183,7 @@ impl fmt::Display for Unmet {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Unmet::Stage(stage) => write!(f, "{stage}"),
+            Unmet::Figure { why } => f.write_str(why),
             Unmet::SecondRun { why } => write!(f, "a second run that agrees ({why})"),
         }
     }

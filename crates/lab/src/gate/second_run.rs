@@ -15,7 +15,7 @@ pub struct Made {
 }
 
 /// What a second pack says about the first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum SecondRun {
     NotGiven,
     /// It tells nothing: other kernels, or the same machine on the same day.

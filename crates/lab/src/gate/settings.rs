@@ -4,6 +4,7 @@
 //! [gate.nightly]
 //! require = ["assemble", "parity", "sanitize"]   # must have passed
 //! allow_not_run = ["resources", "code"]          # must have passed if they were run
+//! least = { busy = 60.0, tensor = 40.0 }         # percent, of the kernel with the most work: figures of `profile`
 //! second_run = true                              # and a pack from another day or machine says the same
 //! ```
 
@@ -15,9 +16,9 @@ use launch::{Fault, Source, Spot};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::Gate;
+use super::{Gate, Threshold};
 use crate::Error;
-use crate::stages::Stage;
+use crate::stages::{Stage, profile};
 
 /// The file that is read where no other is named.
 pub const SETTINGS: &str = "veriflash.toml";
@@ -35,6 +36,8 @@ struct Demands {
     require: Spanned<Vec<Spanned<Stage>>>,
     #[serde(default)]
     allow_not_run: Vec<Spanned<Stage>>,
+    #[serde(default)]
+    least: BTreeMap<Spanned<String>, f64>,
     #[serde(default)]
     second_run: bool,
 }
@@ -72,12 +75,26 @@ fn gate(name: &Spanned<String>, demands: Demands) -> Result<Gate, Fault> {
             return Err(fault(Some(stage.span()), message));
         }
     }
+    let least = demands.least.iter().map(|(measure, least)| threshold(measure, *least)).collect::<Result<_, _>>()?;
     let stages = |list: Vec<Spanned<Stage>>| list.into_iter().map(Spanned::into_inner).collect();
     Ok(Gate {
         name: text.clone(),
         require: stages(demands.require.into_inner()),
         allow_not_run: stages(demands.allow_not_run),
+        least,
         second_run: demands.second_run,
+    })
+}
+
+fn threshold(measure: &Spanned<String>, least: f64) -> Result<Threshold, Fault> {
+    let known = profile::MEASURES.into_iter().find(|known| known == measure.get_ref());
+    let known = known.filter(|_| least.is_finite() && least > 0.0);
+    known.map(|measure| Threshold { stage: Stage::Profile, measure, least }).ok_or_else(|| {
+        let expected = profile::MEASURES.join(", ");
+        fault(
+            Some(measure.span()),
+            format!("least `{}`: expected one of {expected}, and a number above 0", measure.get_ref()),
+        )
     })
 }
 

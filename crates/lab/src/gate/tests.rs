@@ -1,6 +1,7 @@
 use std::fs;
 
 use super::*;
+use crate::figures::Figure;
 use crate::machine::Machine;
 use crate::verify::{Check, CheckResult, Verification};
 
@@ -136,7 +137,7 @@ fn what_is_wrong_with_settings_is_said_with_its_place() {
         ("[gates.a]\n", "veriflash.toml:1:2: unknown field `gates`, expected `gate`".into()),
         (
             "[gate.a]\nrequire = ['code']\nrequires = []\n",
-            "veriflash.toml:3:1: unknown field `requires`, expected one of `require`, `allow_not_run`, `second_run`"
+            "veriflash.toml:3:1: unknown field `requires`, expected one of `require`, `allow_not_run`, `least`, `second_run`"
                 .into(),
         ),
         (
@@ -167,4 +168,23 @@ fn what_is_wrong_with_settings_is_said_with_its_place() {
     }
     let missing = gates_of(std::path::Path::new("nowhere.toml")).unwrap_err().to_string();
     assert!(missing.starts_with("nowhere.toml: "), "{missing}");
+}
+
+/// How busy a kernel keeps the GPU is a matter of gates, not of the stage.
+#[test]
+fn a_figure_that_is_too_small_fails_the_gate_that_asks_for_it() {
+    let outcomes = |busy: f64| -> Vec<Outcome> {
+        let measures = || vec![("busy", Figure::new(busy)), ("tensor", Figure::new(12.0))];
+        let with = |outcome: Outcome| match outcome.stage() {
+            Stage::Profile => outcome.with_measures(measures()),
+            _ => outcome,
+        };
+        all().into_iter().map(with).collect()
+    };
+    let publication = Gate::publication();
+    assert!(says(&publication, &outcomes(60.4)).contains("profile: busy is 60.4 %, expected 70 or more"));
+    assert!(!says(&publication, &outcomes(70.1)).contains("busy"));
+    assert_eq!(says(&Gate::merge(), &outcomes(1.0)), "held");
+    let own = settings("[gate.nightly]\nrequire = [\"profile\"]\nleast = { busy = 50.0, tensor = 13.0 }\n").unwrap();
+    assert_eq!(says(&own[0], &outcomes(60.0)), "failed: profile: tensor is 12.0 %, expected 13 or more");
 }

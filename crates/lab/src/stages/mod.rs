@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::SCHEMA;
 use crate::case::Case;
-use crate::figures::Subject;
+use crate::figures::{Figure, Subject};
 use crate::guard::Objections;
 use crate::outcome::Outcome;
 
@@ -108,6 +108,11 @@ pub trait Log: Clone + PartialEq + Serialize + DeserializeOwned {
 
     /// The figures in one sentence.
     fn figures(&self) -> String;
+
+    /// Figures that a gate may ask something of, by name.
+    fn measures(&self) -> Vec<(&'static str, Figure)> {
+        vec![]
+    }
 
     /// Raw samples, which nobody reads line by line.
     const COMPACT: bool = false;

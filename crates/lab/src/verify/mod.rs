@@ -53,7 +53,7 @@ pub enum CheckResult {
 }
 
 /// What became of a pack.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Verification {
     pub checks: Vec<Check>,
     /// As derived from the logs; empty if they cannot be read.
