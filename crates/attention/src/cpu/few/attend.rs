@@ -23,6 +23,13 @@ pub struct Few<'a, N> {
     plain: bool,
 }
 
+/// A block of keys.
+struct Block<'a, N> {
+    keys: Range<usize>,
+    /// What is fetched while products are computed, and while values are added.
+    soon: [&'a [N]; 2],
+}
+
 impl<'a, N: Number> Few<'a, N> {
     pub fn new(forward: &'a Forward<'a, N>, item: Item) -> Few<'a, N> {
         let dims = forward.problem.dims();
@@ -68,6 +75,17 @@ impl<'a, N: Number> Few<'a, N> {
         self.forward.v.rows(batch, self.kv_head(), first_key + keys.start, keys.len())
     }
 
+    /// The values of a block, and the keys of the next one, as far as nothing is between their rows.
+    #[inline(always)]
+    fn soon(&self, block: Range<usize>, next: Range<usize>) -> [&'a [N]; 2] {
+        let Forward { k, v, .. } = self.forward;
+        let Sequence { batch, first_key, .. } = self.item.sequence;
+        let values = v.dense(batch, self.kv_head(), first_key + block.start, block.len());
+        let keys =
+            if next.is_empty() { None } else { k.dense(batch, self.kv_head(), first_key + next.start, next.len()) };
+        [values, keys].map(Option::unwrap_or_default)
+    }
+
     /// What all queries find among some keys. `room` is for the queries as f32, and for the scores of a block.
     #[inline(always)]
     pub fn attend<S: Simd>(&self, s: S, keys: Range<usize>, room: &mut [Lanes], states: &mut [Lanes]) {
@@ -77,9 +95,12 @@ impl<'a, N: Number> Few<'a, N> {
         let mut block = keys.start;
         while block < keys.end {
             let end = (block + KEYS).min(keys.end);
+            let soon = self.soon(block..end, end..(end + KEYS).min(keys.end));
             let states = states.chunks_exact_mut(self.output_lanes + 1);
             for (row, (query, state)) in queries.chunks_exact(self.query_lanes).zip(states).enumerate() {
-                self.attend_block(s, row, block..end, query, scores, state);
+                // All heads and queries share what the first one has fetched.
+                let block = Block { keys: block..end, soon: if row == 0 { soon } else { [&[]; 2] } };
+                self.attend_block(s, row, &block, query, scores, state);
             }
             block = end;
         }
@@ -105,14 +126,14 @@ impl<'a, N: Number> Few<'a, N> {
         &self,
         s: S,
         row: usize,
-        block: Range<usize>,
+        block: &Block<N>,
         query: &[Lanes],
         scores: &mut [Lanes],
         state: &mut [Lanes],
     ) {
         let (_, index) = self.of_row(row);
         let (some, exact) = self.forward.mask.of(index as u32, self.item.sequence.of);
-        let keys = (some.start as usize).max(block.start)..(some.end as usize).min(block.end);
+        let keys = (some.start as usize).max(block.keys.start)..(some.end as usize).min(block.keys.end);
         if keys.is_empty() {
             return;
         }
@@ -121,12 +142,18 @@ impl<'a, N: Number> Few<'a, N> {
         if let Some(last) = scores.last_mut() {
             *last = Lanes::all(f32::NEG_INFINITY);
         }
-        products(s, query, self.keys_in(&keys), &mut flat(scores)[..keys.len()]);
+        products(s, query, self.keys_in(&keys), block.soon[0], &mut flat(scores)[..keys.len()]);
         if !(exact && self.plain) {
             self.change(row, exact, keys.clone(), &mut flat(scores)[..keys.len()]);
         }
         self.weigh(s, scores, state);
-        add_values(s, &flat(scores)[..keys.len()], self.values_of(&keys), &mut state[..self.output_lanes]);
+        add_values(
+            s,
+            &flat(scores)[..keys.len()],
+            self.values_of(&keys),
+            block.soon[1],
+            &mut state[..self.output_lanes],
+        );
     }
 
     /// Scores out of products, −∞ where the query does not see the key.

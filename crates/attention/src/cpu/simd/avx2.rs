@@ -1,7 +1,7 @@
 //! AVX2 with FMA and F16C: two vectors of eight lanes.
 
 use super::exp2::COEFFICIENTS;
-use super::{LANES, Lanes, Simd};
+use super::{LANES, Lanes, Simd, Task, entry};
 use half::{bf16, f16};
 use std::arch::x86_64::*;
 
@@ -152,6 +152,10 @@ impl Simd for Avx2 {
         unsafe { [exp2(x[0]), exp2(x[1])] }
     }
     #[inline(always)]
+    fn apart<T: Task>(self, task: T) {
+        unsafe { entry::avx2(self, task) }
+    }
+    #[inline(always)]
     fn widen_f16(self, from: &[f16; LANES]) -> Vector {
         let [first, second] = halves(from);
         unsafe { [_mm256_cvtph_ps(_mm_loadu_si128(first.cast())), _mm256_cvtph_ps(_mm_loadu_si128(second.cast()))] }
@@ -180,6 +184,10 @@ impl Simd for Avx2 {
             _mm_storeu_si128(first.cast(), rounded_to_bf16(value[0]));
             _mm_storeu_si128(second.cast(), rounded_to_bf16(value[1]));
         }
+    }
+    #[inline(always)]
+    fn prefetch<T>(self, at: *const T) {
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
     }
     #[inline(always)]
     fn transpose(self, block: &mut [Lanes; LANES]) {

@@ -2,7 +2,7 @@
 
 use super::avx2::Avx2;
 use super::exp2::polynomial;
-use super::{LANES, Lanes, Simd};
+use super::{LANES, Lanes, Simd, Task, entry};
 use half::{bf16, f16};
 use std::arch::x86_64::*;
 
@@ -144,6 +144,10 @@ impl Simd for Avx512 {
         unsafe { _mm512_scalef_ps(polynomial(self, _mm512_reduce_ps::<0x09>(x)), x) }
     }
     #[inline(always)]
+    fn apart<T: Task>(self, task: T) {
+        unsafe { entry::avx512(self, task) }
+    }
+    #[inline(always)]
     fn widen_f16(self, from: &[f16; LANES]) -> __m512 {
         unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.as_ptr().cast())) }
     }
@@ -169,6 +173,10 @@ impl Simd for Avx512 {
             let bits = _mm512_mask_mov_epi32(_mm512_set1_epi32(0x7fc0_0000), number, rounded);
             _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(bits)));
         }
+    }
+    #[inline(always)]
+    fn prefetch<T>(self, at: *const T) {
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
     }
     #[inline(always)]
     fn transpose(self, block: &mut [Lanes; LANES]) {

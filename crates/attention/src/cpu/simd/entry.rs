@@ -129,18 +129,21 @@ fn avx512_bf16<T: Task>(token: Avx512Bf16, task: T) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-fn avx512<T: Task>(token: Avx512, task: T) {
+#[inline(never)]
+pub fn avx512<T: Task>(token: Avx512, task: T) {
     task.run::<_, _, 8>(token, Singles)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn avx2<T: Task>(token: Avx2, task: T) {
+#[inline(never)]
+pub fn avx2<T: Task>(token: Avx2, task: T) {
     task.run::<_, _, 4>(token, Singles)
 }
 
 #[cfg(target_arch = "aarch64")]
 #[target_feature(enable = "neon")]
-fn neon<T: Task>(token: Neon, task: T) {
+#[inline(never)]
+pub fn neon<T: Task>(token: Neon, task: T) {
     task.run::<_, _, 4>(token, Singles)
 }

@@ -83,6 +83,11 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn widen_bf16(self, from: &[half::bf16; LANES]) -> Self::Vector;
     fn narrow_f16(self, value: Self::Vector, to: &mut [half::f16; LANES]);
     fn narrow_bf16(self, value: Self::Vector, to: &mut [half::bf16; LANES]);
+    /// Runs a task in a function of its own.
+    fn apart<T: Task>(self, task: T);
+    /// Has a place come from memory, if it can; nothing need be there.
+    #[inline(always)]
+    fn prefetch<T>(self, _: *const T) {}
     /// Rows become columns.
     fn transpose(self, block: &mut [Lanes; LANES]) {
         for row in 1..LANES {

@@ -1,7 +1,7 @@
 //! 64-bit Arm: four vectors of four lanes.
 
 use super::exp2::polynomial;
-use super::{LANES, Simd};
+use super::{LANES, Simd, Task, entry};
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use std::arch::aarch64::*;
@@ -97,6 +97,11 @@ impl Simd for Neon {
             vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(power[quarter]), exponent))
         });
         self.if_below(x, least, self.splat(0.0), scaled)
+    }
+    #[inline(always)]
+    fn apart<T: Task>(self, task: T) {
+        // SAFETY: the instructions were detected.
+        unsafe { entry::neon(self, task) }
     }
     #[inline(always)]
     fn widen_f16(self, from: &[f16; LANES]) -> Vector {

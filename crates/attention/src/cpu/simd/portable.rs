@@ -1,7 +1,8 @@
 //! Any processor: arrays, which the compiler turns into what vectors there are.
 
 use super::exp2::polynomial;
-use super::{LANES, Simd};
+use super::product::Singles;
+use super::{LANES, Simd, Task};
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
@@ -86,6 +87,10 @@ impl Simd for Portable {
             let whole = f32::from_bits((nearest[lane].to_bits() << 23).wrapping_add(ONE));
             if x[lane] < -126.0 { 0.0 } else { power[lane] * whole }
         })
+    }
+    #[inline(always)]
+    fn apart<T: Task>(self, task: T) {
+        task.run::<_, _, 2>(self, Singles);
     }
     #[inline(always)]
     fn widen_f16(self, from: &[f16; LANES]) -> Vector {
