@@ -17,7 +17,7 @@ ROTATED_BYTES, MOST_BYTES = 132e6, 4e9  # beyond twice the 60 MB of an H200's se
 SAMPLE_SECONDS = 2e-3  # one replay lasts about this long, or longer
 # Before each sample the GPU rests and then replays the same graph: clock and power follow what runs within some
 # milliseconds, and what the contestant before it did to them shall not show.
-REST_SECONDS, WARM_UP_SECONDS = 2e-3, 20e-3
+REST_SECONDS, WARM_UP_SECONDS = 2e-3, 10e-3
 # To guess how many calls that takes; operations and bytes per second and seconds per launch, below what an H200 does.
 GUESS_FLOPS, GUESS_BYTES, GUESS_LAUNCH = 4e14, 3.5e12, 4e-6
 

@@ -19,6 +19,7 @@ mod assembly;
 pub mod bench;
 pub mod bisect;
 mod case;
+mod code_files;
 pub mod compare;
 mod cost;
 mod cubin;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use launch::{Finding, hash};
+use launch::Finding;
 use rayon::prelude::*;
 
-use crate::assembly::{self, Assembly};
+use crate::assembly;
 use crate::case::Case;
+use crate::code_files::{self, MachineCode};
 use crate::cost::Cost;
 use crate::figures::Subject;
 use crate::kept::Kept;
@@ -15,14 +16,13 @@ use crate::machine::{self, Machine};
 use crate::outcome::Outcome;
 use crate::pack::manifest::{Claim, Manifest};
 use crate::pack::{
-    Files, MANIFEST, PAGE, Pack, REPORT, SAMPLES, SUMS, code_path, kernel_path, recipe_text, squeezed, sums, write,
+    Files, MANIFEST, PAGE, Pack, REPORT, SAMPLES, SUMS, kernel_path, recipe_text, squeezed, sums, write,
 };
 use crate::report::{self, Facts};
-use crate::stages::code::Disassembly;
 use crate::stages::half::{GpuLog, Half};
 use crate::stages::{Evidence, Log, Record, Stage, Subjects, assemble, code, parity, resources, sanitize, stress};
 use crate::timeline;
-use crate::{Error, Hardware, Progress, Request, Settings, Tool, Toolbox};
+use crate::{Error, Hardware, Progress, Request, Settings, Toolbox};
 
 /// Runs every stage on every kernel and writes a pack.
 ///
@@ -75,13 +75,6 @@ pub(crate) struct Gathered {
     machine_code: MachineCode,
 }
 
-/// Cubins and disassemblies, made once.
-#[derive(Default)]
-pub(crate) struct MachineCode {
-    assembly: Assembly,
-    disassembly: Disassembly,
-}
-
 impl Gathered {
     /// Everything under `kernels/`.
     pub fn kernel_files(&self, request: &Request) -> Files {
@@ -96,21 +89,6 @@ impl Gathered {
             let text = squeezed::squeeze(case.kernel.parsed.source.text.as_bytes());
             files.insert(kernel_path(&case.name, "kernel.ptx.gz"), text);
             files.insert(kernel_path(&case.name, "kernel.toml"), recipe_text(case).into_bytes());
-        }
-        files
-    }
-}
-
-impl MachineCode {
-    pub fn files(&self, case: &Case) -> Files {
-        let module = case.kernel.hash();
-        let mut files = Files::new();
-        for ((_, target), made) in self.assembly.iter().filter(|((of, _), _)| *of == module) {
-            let Some(cubin) = &made.cubin else { continue };
-            files.insert(code_path(&case.name, target, "cubin"), squeezed::squeeze(cubin));
-            let sass = self.disassembly.get(&hash::hex(cubin));
-            let path = code_path(&case.name, target, "sass");
-            files.extend(sass.map(|text| (path, squeezed::squeeze(text.as_bytes()))));
         }
         files
     }
@@ -213,7 +191,8 @@ impl Bench<'_> {
         let code = ledger.stage(
             |evidence| &evidence.code,
             || {
-                let made = tools.nvdisasm.as_ref().map(|nvdisasm| disassemble(&machine_code.assembly, nvdisasm));
+                let made =
+                    tools.nvdisasm.as_ref().map(|nvdisasm| code_files::disassemble(&machine_code.assembly, nvdisasm));
                 machine_code.disassembly = made.unwrap_or_default();
                 self.watch_all(0, || Ok(self.code(&assemble, tools, &machine_code)))
             },
@@ -394,11 +373,4 @@ fn distinct(findings: impl Iterator<Item = Finding>) -> Vec<Finding> {
         distinct.entry(key).or_insert(finding);
     }
     distinct.into_values().collect()
-}
-
-/// What nvdisasm refuses is missing, and the stage `code` says so.
-fn disassemble(assembly: &Assembly, nvdisasm: &Tool) -> Disassembly {
-    let cubins: Vec<&Vec<u8>> = assembly.values().filter_map(|made| made.cubin.as_ref()).collect();
-    let text = |cubin: &&Vec<u8>| Some((hash::hex(cubin), assembly::disassemble(cubin, nvdisasm).ok()?));
-    cubins.par_iter().filter_map(text).collect()
 }

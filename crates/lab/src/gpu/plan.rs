@@ -70,8 +70,9 @@ pub struct Plan {
     pub warm_ups: usize,
 }
 
-/// Before a sample the same work is done for about this long: clock and power follow within some milliseconds.
-pub const WARM_UP: Duration = Duration::from_millis(20);
+/// Before a sample the same work is done for about this long: clock and power follow within some milliseconds. With 20 ms and more, the
+/// power limit of an H200 makes samples of long problems twice as noisy.
+pub const WARM_UP: Duration = Duration::from_millis(10);
 
 /// One sample lasts about this long, or longer.
 const SAMPLE_SECONDS: f64 = 2e-3;

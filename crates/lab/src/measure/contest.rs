@@ -1,6 +1,7 @@
 //! Takes rounds until every verdict is decided, or the patience ends.
 
 use super::rounds::{Condition, Reading, Round, Rounds};
+use super::verdict::{MARGIN, Verdict, Versus};
 
 /// Times contenders, by number.
 pub trait Stopwatch {
@@ -27,9 +28,10 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// A difference of 2 % takes about 15 rounds where noise is 1.1 % a round, and 90 at the power cap of an H200.
+    /// A difference of 2 % takes about 15 rounds where noise is 1.1 % a round, 90 where it is 2.3 %, and 200 where it is 4.5 %, as with peers
+    /// in processes of their own at the power cap of an H200.
     fn default() -> Limits {
-        Limits { least: 12, most: 150 }
+        Limits { least: 12, most: 250 }
     }
 }
 
@@ -39,10 +41,15 @@ pub fn contest(watch: &mut dyn Stopwatch, contenders: usize, limits: Limits, see
     let mut random = fastrand::Rng::with_seed(seed);
     let mut rounds = Rounds::default();
     take(watch, contenders, &mut random)?;
+    // Who looks after every round, and stops when he likes what he sees, sees what is not there: looks are few.
+    let mut look = limits.least;
     while rounds.0.len() < limits.most && watch.has_time() {
         rounds.0.push(take(watch, contenders, &mut random)?);
-        if rounds.0.len() >= limits.least && is_decided(&rounds, contenders) {
-            break;
+        if rounds.0.len() == look {
+            if is_decided(&rounds, contenders) {
+                break;
+            }
+            look += look.div_ceil(2);
         }
     }
     Ok(rounds)
@@ -58,8 +65,17 @@ fn take(watch: &mut dyn Stopwatch, contenders: usize, random: &mut fastrand::Rng
     Ok(Round { order, readings: readings.into_iter().flatten().collect(), condition: watch.condition() })
 }
 
+/// Before the last round a difference must be surer than it need be in the end: by an interval of about 99 %, since it is looked for
+/// several times.
+const SURE: f64 = 1.4;
+
 fn is_decided(rounds: &Rounds, contenders: usize) -> bool {
-    let decided = |peer| rounds.versus(peer).is_some_and(|versus| versus.verdict.is_decided());
+    let sure = |versus: &Versus| match versus.verdict {
+        Verdict::Faster | Verdict::Slower => versus.time.widened(SURE).excludes_one_by(MARGIN),
+        Verdict::Equal => true,
+        Verdict::Ambiguous { .. } => false,
+    };
+    let decided = |peer| rounds.versus(peer).is_some_and(|versus| sure(&versus));
     (2..contenders).all(decided)
 }
 
@@ -67,7 +83,6 @@ fn is_decided(rounds: &Rounds, contenders: usize) -> bool {
 mod tests {
     use super::*;
     use crate::figures::Figure;
-    use crate::measure::Verdict;
 
     /// A GPU in a model: every contender's time with the noise of a round, which all share, and its own.
     struct Model {

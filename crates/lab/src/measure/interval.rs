@@ -65,6 +65,13 @@ impl Interval {
         Some(Interval { ratio, low, high, rounds: count })
     }
 
+    /// The same ratio with an interval that is so many times as wide.
+    pub fn widened(&self, factor: f64) -> Interval {
+        let log = |ratio: Ratio| ratio.value().ln();
+        let end = |end: Ratio| Ratio::from_log(log(self.ratio) + factor * (log(end) - log(self.ratio)));
+        Interval { low: end(self.low), high: end(self.high), ..*self }
+    }
+
     /// Whether it excludes one by more than the margin.
     pub fn excludes_one_by(&self, margin: f64) -> bool {
         self.low.value() > 1.0 + margin || self.high.value() < 1.0 / (1.0 + margin)
@@ -86,6 +93,13 @@ mod tests {
         assert_eq!(Ratio::of_times(1.0, 2.0).to_string(), "2.000");
         let interval = Interval::of_pairs(&[(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)]).unwrap();
         assert_eq!(interval.to_string(), "2.000 [2.000, 2.000]");
+    }
+
+    #[test]
+    fn a_widened_interval_has_the_same_ratio() {
+        let interval = Interval::of_pairs(&[(1.0, 1.01), (1.0, 1.03), (1.0, 1.02)]).unwrap();
+        let [width, wide] = [interval, interval.widened(2.0)].map(|one| one.high.value().ln() - one.low.value().ln());
+        assert!((wide / width - 2.0).abs() < 1e-3 && interval.widened(2.0).ratio == interval.ratio);
     }
 
     #[test]
