@@ -52,6 +52,8 @@ class Opened:
         self.peer, self.plan, self.stamps = peer, plan, stamps
         self.stream = torch.cuda.Stream()
         self.inputs = measure.draw(problem, plan["sets"])
+        # They are drawn in another stream, which the one below does not wait for.
+        torch.cuda.synchronize()
         self.outputs = [None] * plan["sets"]
         with peer.context(), torch.cuda.stream(self.stream):
             self.step = peer.make(problem)
@@ -59,6 +61,9 @@ class Opened:
             self.calls(plan["sets"])
             torch.cuda.synchronize()
             self.graph = self.capture() if plan["contract"] == "graph" else None
+            if self.graph:
+                self.graph.replay()  # what was captured has written nothing yet
+            torch.cuda.synchronize()
 
     def calls(self, count):
         for call in range(count):
