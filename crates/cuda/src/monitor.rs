@@ -25,7 +25,7 @@ const REASONS: [(u64, &str); 6] = [
 
 /// A GPU that can be asked.
 pub struct Monitor {
-    library: Library,
+    nvml: Library,
     device: *mut c_void,
 }
 
@@ -44,17 +44,17 @@ impl Monitor {
     /// Nothing where NVML is missing or does not know the GPU, which nvidia-smi names by its `uuid`.
     pub fn open(uuid: &str) -> Option<Monitor> {
         // SAFETY: NVML's initialisers are written to be loaded so; nvidia-smi does it.
-        let library = unsafe { Library::new(LIBRARY) }.ok()?;
+        let nvml = unsafe { Library::new(LIBRARY) }.ok()?;
         let name = CString::new(uuid).ok()?;
         let mut device = std::ptr::null_mut();
         // SAFETY: both have these types in nvml.h; the name ends in a zero, and `device` outlives the call.
         let found = unsafe {
-            let init = library.get::<unsafe extern "C" fn() -> c_int>(b"nvmlInit_v2").ok()?;
-            let by_uuid = library
+            let init = nvml.get::<unsafe extern "C" fn() -> c_int>(b"nvmlInit_v2").ok()?;
+            let by_uuid = nvml
                 .get::<unsafe extern "C" fn(*const c_char, *mut *mut c_void) -> c_int>(b"nvmlDeviceGetHandleByUUID");
             init() == 0 && by_uuid.ok()?(name.as_ptr(), &mut device) == 0
         };
-        found.then_some(Monitor { library, device })
+        found.then_some(Monitor { nvml, device })
     }
 
     pub fn condition(&self) -> Condition {
@@ -73,7 +73,7 @@ impl Monitor {
     fn number(&self, function: &[u8]) -> Option<c_uint> {
         let mut value = 0;
         // SAFETY: both functions that are asked for have this type in nvml.h, and `value` outlives the call.
-        let status = unsafe { self.library.get::<OneNumber>(function).ok()?(self.device, &mut value) };
+        let status = unsafe { self.nvml.get::<OneNumber>(function).ok()?(self.device, &mut value) };
         (status == 0).then_some(value)
     }
 
@@ -82,7 +82,7 @@ impl Monitor {
         let mut value = 0;
         // SAFETY: the function has this type in nvml.h, and `value` outlives the call.
         let status = unsafe {
-            self.library.get::<Function>(b"nvmlDeviceGetTemperature").ok()?(self.device, OF_THE_GPU, &mut value)
+            self.nvml.get::<Function>(b"nvmlDeviceGetTemperature").ok()?(self.device, OF_THE_GPU, &mut value)
         };
         (status == 0).then_some(value)
     }
@@ -92,7 +92,7 @@ impl Monitor {
         let mut bits = 0;
         // SAFETY: the function has this type in nvml.h, and `bits` outlives the call.
         let status = unsafe {
-            let asked = self.library.get::<Function>(b"nvmlDeviceGetCurrentClocksThrottleReasons");
+            let asked = self.nvml.get::<Function>(b"nvmlDeviceGetCurrentClocksThrottleReasons");
             asked.map_or(-1, |asked| asked(self.device, &mut bits))
         };
         if status == 0 { reasons(bits) } else { vec![] }

@@ -5,25 +5,18 @@ use std::path::Path;
 use cuda::Cuda;
 
 use super::workshop::{at_start, case, honest, with_calls};
-use super::{Attack, Place};
+use super::{Attack, Place, row};
 use crate::bench::Bencher;
 use crate::gpu::{Contract, Workers};
 use crate::guard::{Guard, Objection, Objections};
 
 #[rustfmt::skip] // One row per line.
 pub const ATTACKS: &[Attack] = &[
-    row("timed-after-it-stopped", "the time of a kernel that works in its first calls",       &[Guard::AfterTiming], timed_after_it_stopped),
-    row("trap-while-timed",       "the time of launches that end with an error",               &[Guard::Status],      trap_while_timed),
+    row(HERE, "timed-after-it-stopped", "the time of a kernel that works in its first calls",       &[Guard::AfterTiming], timed_after_it_stopped),
+    row(HERE, "trap-while-timed",       "the time of launches that end with an error",               &[Guard::Status],      trap_while_timed),
 ];
 
-const fn row(
-    name: &'static str,
-    pretends: &'static str,
-    guards: &'static [Guard],
-    attempt: fn(&[Guard]) -> Result<Objections, String>,
-) -> Attack {
-    Attack { name, pretends, guards, place: Place::Gpu, attempt }
-}
+const HERE: Place = Place::Gpu;
 
 /// Instead of working, later calls pass the time: a call that ends at once is too short for the clocks.
 const PASS_THE_TIME: &str = "    @!%late bra work;

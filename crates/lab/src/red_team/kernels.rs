@@ -2,7 +2,7 @@
 
 use super::rigs::{FastPath, FreedAnswers, NothingLaunched, OtherEntry, emulator};
 use super::workshop::{at_end, at_start, case, edited, honest, parity, sanitize, stress, with_calls};
-use super::{Attack, Place};
+use super::{Attack, Place, row};
 use crate::figures::Figure;
 use crate::guard::{Guard, Objections};
 use crate::outcome;
@@ -11,38 +11,31 @@ use crate::stages::parity::{Noticed, Report};
 
 #[rustfmt::skip] // One row per line.
 pub const ATTACKS: &[Attack] = &[
-    row("nothing-launched",     "0 errors from a sanitizer that saw no launch",               &[Guard::Witness],    nothing_launched),
-    row("fast-path",            "0 errors of a race, on a path that the checks do not see",   &[Guard::Observed],   fast_path),
-    row("second-call-dies",     "a kernel that works: it was called once",                    &[Guard::LaterCalls], second_call_dies),
-    row("first-call-only",      "right results, of the first call alone",                     &[Guard::LaterCalls], first_call_only),
-    row("old-log",              "the log of the kernel before it was changed",                &[Guard::Stale],      old_log),
-    row("other-function",       "a fallback's result under the kernel's name",                &[Guard::Executed],   other_function),
-    row("idle-synchronisation", "race-free by construction: its fence orders nothing",        &[Guard::Mutation],   idle_synchronisation),
-    row("zeros",                "zeros within a loose tolerance",                             &[Guard::Controls],   zeros),
-    row("constants",            "ones within a loose tolerance",                              &[Guard::Controls],   constants),
-    row("copied-input",         "Q within a loose tolerance",                                 &[Guard::Controls],   copied_input),
-    row("loose-precision",      "a tolerance so wide that fp8 passes",                        &[Guard::Controls],   loose_precision),
-    row("previous-output",      "the answer that an earlier run left",                        &[Guard::Poison, Guard::Controls], previous_output),
-    row("half-the-batch",       "a whole batch, every other sequence left out",               &[Guard::Poison],     half_the_batch),
-    row("one-head",             "all heads, the last left out",                               &[Guard::Poison],     one_head),
-    row("one-tile",             "all queries, the last tile left out",                        &[Guard::Poison],     one_tile),
-    row("beyond-its-buffers",   "a result found in memory that is not the kernel's",          &[Guard::Findings],   beyond_its_buffers),
-    row("lost-atomic",          "right results, by luck: it counts without an atomic",        &[Guard::Findings],   lost_atomic),
-    row("changed-inputs",       "inputs that agree with the result, because it changed them", &[Guard::Inputs],     changed_inputs),
-    row("tested-shape",         "attention, on the one shape that is tested",                 &[Guard::Shapes],     tested_shape),
-    row("planted-nan",          "a result with NaN where nobody compares",                    &[Guard::NotANumber], planted_nan),
-    row("fewer-bits",           "f16, computed with three bits of mantissa",                  &[Guard::ErrorRule],  fewer_bits),
-    row("depends-on-order",     "the same result each time, but for the last bit",            &[Guard::BitEqual],   depends_on_order),
+    row(HERE, "nothing-launched",     "0 errors from a sanitizer that saw no launch",               &[Guard::Witness],    nothing_launched),
+    row(HERE, "fast-path",            "0 errors of a race, on a path that the checks do not see",   &[Guard::Observed],   fast_path),
+    row(HERE, "second-call-dies",     "a kernel that works: it was called once",                    &[Guard::LaterCalls], second_call_dies),
+    row(HERE, "first-call-only",      "right results, of the first call alone",                     &[Guard::LaterCalls], first_call_only),
+    row(HERE, "old-log",              "the log of the kernel before it was changed",                &[Guard::Stale],      old_log),
+    row(HERE, "other-function",       "a fallback's result under the kernel's name",                &[Guard::Executed],   other_function),
+    row(HERE, "idle-synchronisation", "race-free by construction: its fence orders nothing",        &[Guard::Mutation],   idle_synchronisation),
+    row(HERE, "zeros",                "zeros within a loose tolerance",                             &[Guard::Controls],   zeros),
+    row(HERE, "constants",            "ones within a loose tolerance",                              &[Guard::Controls],   constants),
+    row(HERE, "copied-input",         "Q within a loose tolerance",                                 &[Guard::Controls],   copied_input),
+    row(HERE, "loose-precision",      "a tolerance so wide that fp8 passes",                        &[Guard::Controls],   loose_precision),
+    row(HERE, "previous-output",      "the answer that an earlier run left",                        &[Guard::Poison, Guard::Controls], previous_output),
+    row(HERE, "half-the-batch",       "a whole batch, every other sequence left out",               &[Guard::Poison],     half_the_batch),
+    row(HERE, "one-head",             "all heads, the last left out",                               &[Guard::Poison],     one_head),
+    row(HERE, "one-tile",             "all queries, the last tile left out",                        &[Guard::Poison],     one_tile),
+    row(HERE, "beyond-its-buffers",   "a result found in memory that is not the kernel's",          &[Guard::Findings],   beyond_its_buffers),
+    row(HERE, "lost-atomic",          "right results, by luck: it counts without an atomic",        &[Guard::Findings],   lost_atomic),
+    row(HERE, "changed-inputs",       "inputs that agree with the result, because it changed them", &[Guard::Inputs],     changed_inputs),
+    row(HERE, "tested-shape",         "attention, on the one shape that is tested",                 &[Guard::Shapes],     tested_shape),
+    row(HERE, "planted-nan",          "a result with NaN where nobody compares",                    &[Guard::NotANumber], planted_nan),
+    row(HERE, "fewer-bits",           "f16, computed with three bits of mantissa",                  &[Guard::ErrorRule],  fewer_bits),
+    row(HERE, "depends-on-order",     "the same result each time, but for the last bit",            &[Guard::BitEqual],   depends_on_order),
 ];
 
-const fn row(
-    name: &'static str,
-    pretends: &'static str,
-    guards: &'static [Guard],
-    attempt: fn(&[Guard]) -> Result<Objections, String>,
-) -> Attack {
-    Attack { name, pretends, guards, place: Place::Emulator, attempt }
-}
+const HERE: Place = Place::Emulator;
 
 fn nothing_launched(_: &[Guard]) -> Result<Objections, String> {
     sanitize(&case(&honest()?)?, 2, NothingLaunched)

@@ -3,30 +3,23 @@
 use std::collections::BTreeMap;
 
 use super::workshop::{case, debug, honest};
-use super::{Attack, Place};
+use super::{Attack, Place, row};
 use crate::guard::{Guard, Objections};
 use crate::stages::{Log, assemble, code, resources};
 
 #[rustfmt::skip] // One row per line.
 pub const ATTACKS: &[Attack] = &[
-    row("no-tensor-cores",   "tensor cores: the compiler printed no warning",           &[Guard::TensorCores],  |_| code_of("HMMA.16816.F32", "FFMA")),
-    row("no-loop",           "tensor cores, which stand where they run once",           &[Guard::TensorCores],  |_| code_of("BRA `(.L_x_0)", "NOP")),
-    row("copies-that-wait",  "asynchronous copies, in a comment",                       &[Guard::AsyncCopies],  |_| code_of("LDGSTS.E.BYPASS.128", "LDG.E.128")),
-    row("local-memory",      "all in registers, with an array on the stack",            &[Guard::LocalMemory],  |_| code_of("EXIT ;", "STL [R1], R5 ;")),
-    row("f16-accumulation",  "f32 accumulation, done in f16",                           &[Guard::Accumulators], |_| code_of("HMMA.16816.F32", "HMMA.16816.F16")),
-    row("fp8-inside",        "f16, multiplied in fp8",                                  &[Guard::Accumulators], |_| code_of("HMMA.16816.F32", "QMMA.16832.F32.E4M3.E4M3")),
-    row("spilled-registers", "no spills: nobody asked ptxas",                           &[Guard::Spills],       |_| resources_of(&honest()?, 8)),
-    row("debug-build",       "a release build, its assertions left on",                 &[Guard::Release],      |_| resources_of(&debug()?, 0)),
+    row(HERE, "no-tensor-cores",   "tensor cores: the compiler printed no warning",           &[Guard::TensorCores],  |_| code_of("HMMA.16816.F32", "FFMA")),
+    row(HERE, "no-loop",           "tensor cores, which stand where they run once",           &[Guard::TensorCores],  |_| code_of("BRA `(.L_x_0)", "NOP")),
+    row(HERE, "copies-that-wait",  "asynchronous copies, in a comment",                       &[Guard::AsyncCopies],  |_| code_of("LDGSTS.E.BYPASS.128", "LDG.E.128")),
+    row(HERE, "local-memory",      "all in registers, with an array on the stack",            &[Guard::LocalMemory],  |_| code_of("EXIT ;", "STL [R1], R5 ;")),
+    row(HERE, "f16-accumulation",  "f32 accumulation, done in f16",                           &[Guard::Accumulators], |_| code_of("HMMA.16816.F32", "HMMA.16816.F16")),
+    row(HERE, "fp8-inside",        "f16, multiplied in fp8",                                  &[Guard::Accumulators], |_| code_of("HMMA.16816.F32", "QMMA.16832.F32.E4M3.E4M3")),
+    row(HERE, "spilled-registers", "no spills: nobody asked ptxas",                           &[Guard::Spills],       |_| resources_of(&honest()?, 8)),
+    row(HERE, "debug-build",       "a release build, its assertions left on",                 &[Guard::Release],      |_| resources_of(&debug()?, 0)),
 ];
 
-const fn row(
-    name: &'static str,
-    pretends: &'static str,
-    guards: &'static [Guard],
-    attempt: fn(&[Guard]) -> Result<Objections, String>,
-) -> Attack {
-    Attack { name, pretends, guards, place: Place::MachineCode, attempt }
-}
+const HERE: Place = Place::MachineCode;
 
 const TARGET: &str = "sm_80";
 const VERSION: &str = "0.0.1";

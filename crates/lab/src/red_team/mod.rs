@@ -34,6 +34,17 @@ pub struct Attack {
     attempt: fn(&[Guard]) -> Result<Objections, String>,
 }
 
+/// One row of a table of attacks.
+const fn row(
+    place: Place,
+    name: &'static str,
+    pretends: &'static str,
+    guards: &'static [Guard],
+    attempt: fn(&[Guard]) -> Result<Objections, String>,
+) -> Attack {
+    Attack { name, pretends, guards, place, attempt }
+}
+
 /// Where an attack is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::machine_code::assembled;
 use super::workshop::{case, honest};
-use super::{Attack, Place};
+use super::{Attack, Place, row};
 use crate::cost::Cost;
 use crate::figures::Figure;
 use crate::guard::{Guard, Objection, Objections};
@@ -20,21 +20,14 @@ use crate::{Gate, Request, SecondRun, Settings, Silent, Toolbox};
 
 #[rustfmt::skip] // One row per line.
 pub const ATTACKS: &[Attack] = &[
-    row("ready-to-merge",     "ready, with the benchmark failing",                     &[Guard::Conjunction], ready_to_merge),
-    row("edited-afterwards",  "another machine than the one that made the pack",       &[Guard::Hashes],      edited_afterwards),
-    row("edited-verdict",     "a stage that passed, all hashes made anew",             &[Guard::Derived],     edited_verdict),
-    row("other-builds-figures", "registers of another build, the rest made to agree",  &[Guard::OneHash],     other_builds_figures),
-    row("forged-figures",     "smaller errors, the rest made to agree",                &[Guard::Rerun],       forged_figures),
+    row(HERE, "ready-to-merge",     "ready, with the benchmark failing",                     &[Guard::Conjunction], ready_to_merge),
+    row(HERE, "edited-afterwards",  "another machine than the one that made the pack",       &[Guard::Hashes],      edited_afterwards),
+    row(HERE, "edited-verdict",     "a stage that passed, all hashes made anew",             &[Guard::Derived],     edited_verdict),
+    row(HERE, "other-builds-figures", "registers of another build, the rest made to agree",  &[Guard::OneHash],     other_builds_figures),
+    row(HERE, "forged-figures",     "smaller errors, the rest made to agree",                &[Guard::Rerun],       forged_figures),
 ];
 
-const fn row(
-    name: &'static str,
-    pretends: &'static str,
-    guards: &'static [Guard],
-    attempt: fn(&[Guard]) -> Result<Objections, String>,
-) -> Attack {
-    Attack { name, pretends, guards, place: Place::Pack, attempt }
-}
+const HERE: Place = Place::Pack;
 
 /// Seven stages passed and one failed: nothing makes up for it.
 fn ready_to_merge(_: &[Guard]) -> Result<Objections, String> {

@@ -2,7 +2,7 @@
 
 use super::model::{Actor, Contest, Sample};
 use super::workshop::{case, edited, honest};
-use super::{Attack, Place};
+use super::{Attack, Place, row};
 use crate::bench::data;
 use crate::figures::Figure;
 use crate::guard::{Guard, Objection, Objections};
@@ -10,37 +10,30 @@ use crate::measure::Rounds;
 
 #[rustfmt::skip] // One row per line.
 pub const ATTACKS: &[Attack] = &[
-    row("cached-by-warm-up",     "every call works: the warm-up did, and left its answers",    &[Guard::AfterTiming], cached_by_warm_up),
-    row("cached-by-pointer",     "fast calls: the answer for these addresses is known",        &[Guard::AfterTiming], cached),
-    row("cached-by-content",     "fast calls: the answer for these inputs is known",           &[Guard::AfterTiming], cached),
-    row("first-calls-only",      "right for the first three samples",                          &[Guard::AfterTiming], first_calls_only),
-    row("one-works-for-all",     "n calls, of which one does something",                       &[Guard::AfterTiming], one_works_for_all),
-    row("changed-while-timed",   "inputs made simpler between two calls",                      &[Guard::AfterTiming], changed_while_timed),
-    row("failed-launch",         "the time of launches that failed",                           &[Guard::AfterTiming], failed_launch),
-    row("other-stream",          "a short call: the work goes on elsewhere after it",          &[Guard::Clocks],      other_stream),
-    row("lying-clock",           "half the time, by a clock of its own",                       &[Guard::Clocks],      lying_clock),
-    row("warm-cache",            "bandwidth, of a cache",                                      &[Guard::Floors],      warm_cache),
-    row("below-physics",         "a record",                                                   &[Guard::Floors],      below_physics),
-    row("zero-in-a-mean",        "a geometric mean with a zero in it",                         &[Guard::Floors, Guard::Decided], zero_in_a_mean),
-    row("drift",                 "faster: it was timed before the clock fell",                 &[Guard::SameItself],  drift),
-    row("clock-change",          "faster, at a higher clock",                                  &[Guard::Cycles],      clock_change),
-    row("zeros-as-data",         "faster, on zeros that take no power",                        &[Guard::Data],        zeros_as_data),
-    row("straw-man",             "faster than all: the strong peer was left out",              &[Guard::Peers],       straw_man),
-    row("peer-that-dies",        "faster than a peer that died",                               &[Guard::Peers],       peer_that_dies),
-    row("peer-that-hangs",       "faster than a peer that never answered",                     &[Guard::Peers],       peer_that_hangs),
-    row("peer-that-lies",        "a peer's impossible time",                                   &[Guard::Floors],      peer_that_lies),
-    row("peer-that-is-wrong",    "faster than a peer that computes something else",            &[Guard::PeerResults], peer_that_is_wrong),
-    row("old-kernel-loaded",     "the new kernel's time: the old one was loaded",              &[Guard::LoadedCode],  old_kernel_loaded),
+    row(HERE, "cached-by-warm-up",     "every call works: the warm-up did, and left its answers",    &[Guard::AfterTiming], cached_by_warm_up),
+    row(HERE, "cached-by-pointer",     "fast calls: the answer for these addresses is known",        &[Guard::AfterTiming], cached),
+    row(HERE, "cached-by-content",     "fast calls: the answer for these inputs is known",           &[Guard::AfterTiming], cached),
+    row(HERE, "first-calls-only",      "right for the first three samples",                          &[Guard::AfterTiming], first_calls_only),
+    row(HERE, "one-works-for-all",     "n calls, of which one does something",                       &[Guard::AfterTiming], one_works_for_all),
+    row(HERE, "changed-while-timed",   "inputs made simpler between two calls",                      &[Guard::AfterTiming], changed_while_timed),
+    row(HERE, "failed-launch",         "the time of launches that failed",                           &[Guard::AfterTiming], failed_launch),
+    row(HERE, "other-stream",          "a short call: the work goes on elsewhere after it",          &[Guard::Clocks],      other_stream),
+    row(HERE, "lying-clock",           "half the time, by a clock of its own",                       &[Guard::Clocks],      lying_clock),
+    row(HERE, "warm-cache",            "bandwidth, of a cache",                                      &[Guard::Floors],      warm_cache),
+    row(HERE, "below-physics",         "a record",                                                   &[Guard::Floors],      below_physics),
+    row(HERE, "zero-in-a-mean",        "a geometric mean with a zero in it",                         &[Guard::Floors, Guard::Decided], zero_in_a_mean),
+    row(HERE, "drift",                 "faster: it was timed before the clock fell",                 &[Guard::SameItself],  drift),
+    row(HERE, "clock-change",          "faster, at a higher clock",                                  &[Guard::Cycles],      clock_change),
+    row(HERE, "zeros-as-data",         "faster, on zeros that take no power",                        &[Guard::Data],        zeros_as_data),
+    row(HERE, "straw-man",             "faster than all: the strong peer was left out",              &[Guard::Peers],       straw_man),
+    row(HERE, "peer-that-dies",        "faster than a peer that died",                               &[Guard::Peers],       peer_that_dies),
+    row(HERE, "peer-that-hangs",       "faster than a peer that never answered",                     &[Guard::Peers],       peer_that_hangs),
+    row(HERE, "peer-that-lies",        "a peer's impossible time",                                   &[Guard::Floors],      peer_that_lies),
+    row(HERE, "peer-that-is-wrong",    "faster than a peer that computes something else",            &[Guard::PeerResults], peer_that_is_wrong),
+    row(HERE, "old-kernel-loaded",     "the new kernel's time: the old one was loaded",              &[Guard::LoadedCode],  old_kernel_loaded),
 ];
 
-const fn row(
-    name: &'static str,
-    pretends: &'static str,
-    guards: &'static [Guard],
-    attempt: fn(&[Guard]) -> Result<Objections, String>,
-) -> Attack {
-    Attack { name, pretends, guards, place: Place::Model, attempt }
-}
+const HERE: Place = Place::Model;
 
 /// What an honest call takes, in microseconds.
 const HONEST: f64 = 10.0;
