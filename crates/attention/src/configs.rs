@@ -32,6 +32,8 @@ pub struct Config {
 pub enum Math {
     /// Tensor cores.
     Tensor,
+    /// Tensor cores of sm_90a, four warps at a time (wgmma), with copies of whole tiles (TMA).
+    Warpgroup,
     /// Plain cores, one multiplication and addition at a time: what everything else is compared with.
     Scalar,
 }
@@ -85,6 +87,16 @@ pub const CONFIGS: [Config; 9] = [
     Config { id: 9, rows: 32, keys: 128, ..TENSOR },
 ];
 
+/// What rows for sm_90a have in common. The first four warps copy.
+const WARPGROUP: Config = Config { copy_warps: 4, math: Math::Warpgroup, ..TENSOR };
+
+#[rustfmt::skip] // One row per line.
+pub const HOPPER: [Config; 3] = [
+    Config { id: 10, rows: 128, keys: 128, warps: 12, stages: 2, ..WARPGROUP },
+    Config { id: 11, rows: 256, keys: 64, warps: 20, stages: 5, ..WARPGROUP },
+    Config { id: 12, rows: 64, keys: 128, warps: 8, stages: 4, ..WARPGROUP },
+];
+
 /// Products take columns in sixteens.
 pub const fn product_columns(columns: u32) -> u32 {
     columns.next_multiple_of(16)
@@ -92,6 +104,12 @@ pub const fn product_columns(columns: u32) -> u32 {
 
 /// What a block may take on an L4 (sm_89). CUDA C++ Programming Guide, "Compute Capabilities".
 pub const MAX_SHARED_BYTES: u32 = 99 * 1024;
+
+/// What a block may take on sm_90. CUDA C++ Programming Guide, "Compute Capabilities".
+const MAX_SHARED_BYTES_90: u32 = 227 * 1024;
+
+/// What a thread of a warpgroup takes beside output, scores and weights: statistics, places, addresses.
+const OTHER_REGISTERS_90: u32 = 24;
 
 /// What output, scores and weights may take of a thread's 255 registers, so that the rest (addresses, statistics, what is
 /// loaded ahead) needs no stack. Measured with ptxas 13.0.
@@ -121,7 +139,7 @@ const OTHER_REGISTERS: u32 = 50;
 
 impl Config {
     pub fn by_id(id: u32) -> Option<Config> {
-        CONFIGS.into_iter().find(|config| config.id == id)
+        CONFIGS.into_iter().chain(HOPPER).find(|config| config.id == id)
     }
 
     /// Every row of the table, and the scalar variant of those that have one.
@@ -133,7 +151,9 @@ impl Config {
     pub fn with_math(self, math: Math) -> Result<Config, Error> {
         let variant = match math {
             _ if math == self.math => Some(self),
+            // Those of sm_90a are of tensor cores, too.
             Math::Tensor => Config::by_id(self.id),
+            Math::Warpgroup => None,
             Math::Scalar => self.scalar(),
         };
         variant.ok_or(Error::Math { id: self.id, last: HISTORIC })
@@ -155,6 +175,21 @@ impl Config {
 
     pub const fn threads(&self) -> u32 {
         self.warps * 32
+    }
+
+    /// Warpgroups that multiply.
+    pub const fn warpgroups(&self) -> u32 {
+        self.computing_warps() / 4
+    }
+
+    /// Registers of a thread that copies, and of one that multiplies: together what a block of so many threads is launched with.
+    pub const fn role_registers(&self) -> [u32; 2] {
+        match self.warpgroups() {
+            1 => [40, 240],
+            2 => [24, 240],
+            3 => [32, 160],
+            _ => [24, 112],
+        }
     }
 
     /// Warps that multiply.
@@ -179,10 +214,20 @@ impl Config {
 
     /// Queries, rings of keys and values in 16-bit elements, and, if it has memory of its own, what is handed over.
     pub const fn shared_bytes(&self, dims: Dims) -> u32 {
+        if let Math::Warpgroup = self.math {
+            return self.shared_bytes_of_rings(dims);
+        }
         // Tiles have columns in 64s.
         let (head, value) = (dims.head.next_multiple_of(64), dims.value.next_multiple_of(64));
         let tiles = (self.rows * head + self.stages * self.keys * (head + value)) * 2;
         if self.merges_in_values { tiles } else { tiles + self.handed_over_bytes(dims) }
+    }
+
+    /// Two tiles of queries, rings of keys and values, and two barriers for each stage.
+    const fn shared_bytes_of_rings(&self, dims: Dims) -> u32 {
+        let (head, value) = (dims.head.next_multiple_of(64), dims.value.next_multiple_of(64));
+        let tiles = (2 * self.rows * head + self.stages * self.keys * (head + value)) * 2;
+        tiles + 16 * (2 + 2 * self.stages)
     }
 
     /// In f32: by warps that share queries an output of their rows, and of every 16 rows maximum and sum of two per
@@ -193,11 +238,16 @@ impl Config {
                 (self.key_groups() - 1) * self.row_groups() * self.warp_rows * (product_columns(dims.value) + 8) * 4
             }
             Math::Scalar => self.rows * self.keys * 4,
+            Math::Warpgroup => 0,
         }
     }
 
     /// Whether a block has room for heads of these columns.
     pub const fn fits(&self, dims: Dims) -> bool {
+        if let Math::Warpgroup = self.math {
+            return self.shared_bytes(dims) <= MAX_SHARED_BYTES_90
+                && self.fragment_registers(dims) + OTHER_REGISTERS_90 <= self.role_registers()[1];
+        }
         self.shared_bytes(dims) <= MAX_SHARED_BYTES && self.fragment_registers(dims) <= MAX_FRAGMENT_REGISTERS
     }
 
@@ -214,6 +264,9 @@ impl Config {
     /// How many blocks are to fit on a processor of an L4: as many as have room for their shared memory and registers, up to
     /// four. Beyond that the assembler would save registers and spill.
     pub const fn blocks_per_processor(&self, dims: Dims) -> u32 {
+        if let Math::Warpgroup = self.math {
+            return 1;
+        }
         let shared = MAX_SHARED_BYTES / self.shared_bytes(dims);
         let registers = PROCESSOR_REGISTERS / (self.threads() * self.registers(dims));
         let blocks = if shared < registers { shared } else { registers };

@@ -163,6 +163,7 @@ impl Target {
     pub const SM_80: Target = Target { sm: 80, specific: false };
     pub const SM_86: Target = Target { sm: 86, specific: false };
     pub const SM_90: Target = Target { sm: 90, specific: false };
+    pub const SM_90A: Target = Target { sm: 90, specific: true };
 
     /// Does code for this target have what needs `other`? Features of `sm_90a` exist on `sm_90a` alone.
     pub fn provides(self, other: Target) -> bool {

@@ -32,7 +32,7 @@ impl Trips for Range<U32> {
         let at = Location::caller();
         let operands = [self.start.operand(), self.end.operand()];
         let (reach, before) = with(|b| (b.reach_of(&operands), b.snapshot()));
-        rehearse(reach, at, body);
+        rehearse(reach, at, || body(fresh::<u32>(None).reaching(reach)));
         with(|b| b.meet(&before, "loop body", at));
         let (top, end) = with(|b| (b.label("loop"), b.label("loop_end")));
         // The trip belongs to the loop: behind it, the register has gone one too far.
@@ -52,13 +52,41 @@ impl Trips for Range<U32> {
 }
 
 /// Runs the body for its effects on the pipelines, and throws its code away.
-fn rehearse(reach: Reach, at: Place, body: &mut dyn FnMut(U32)) {
+fn rehearse(reach: Reach, at: Place, body: impl FnOnce()) {
     let (lines, labels) = with(|b| (b.lines.len(), b.labels.len()));
-    scope(ScopeKind::Rehearsal, reach, at, || body(fresh::<u32>(None).reaching(reach)));
+    scope(ScopeKind::Rehearsal, reach, at, body);
     with(|b| {
         b.lines.truncate(lines);
         b.labels.truncate(labels);
     });
+}
+
+/// Runs `body` if `begins` holds, and as long as what it returns does. As with `for_each`, a rehearsal comes first.
+#[track_caller]
+pub fn repeat_while(begins: Pred, mut body: impl FnMut() -> Pred) {
+    let at = Location::caller();
+    let operand = begins.operand();
+    let (reach, before) = with(|b| (b.reach_of(&[operand]), b.snapshot()));
+    rehearse(reach, at, || {
+        body();
+    });
+    with(|b| b.meet(&before, "loop body", at));
+    let (top, end) = with(|b| (b.label("loop"), b.label("loop_end")));
+    branch(begins, false, end, at);
+    place(top);
+    scope(ScopeKind::Loop, reach, at, || branch(body(), true, top, at));
+    place(end);
+    with(|b| b.meet(&before, "loop body", at));
+    with(Builder::forget_shared);
+}
+
+/// Asks until it holds, and does nothing else meanwhile.
+#[track_caller]
+pub(crate) fn again_until(holds: impl FnOnce() -> Pred) {
+    let at = Location::caller();
+    let top = with(|b| b.label("wait"));
+    place(top);
+    scope(ScopeKind::Loop, Reach::Lane, at, || branch(holds(), false, top, at));
 }
 
 /// Runs `body` on the GPU if `condition` holds.
@@ -77,6 +105,28 @@ pub fn when(condition: Pred, body: impl FnOnce()) {
             with(|b| b.meet(&before, "branch", at));
         }
     }
+}
+
+/// Runs one of two on the GPU.
+#[track_caller]
+pub fn either(condition: Pred, yes: impl FnOnce(), no: impl FnOnce()) {
+    let at = Location::caller();
+    match condition.known() {
+        Some(true) => return yes(),
+        Some(false) => return no(),
+        None => {}
+    }
+    let operand = condition.operand();
+    let (reach, before) = with(|b| (b.reach_of(&[operand]), b.snapshot()));
+    let (otherwise, end) = with(|b| (b.label("else"), b.label("end")));
+    branch(condition, false, otherwise, at);
+    scope(ScopeKind::Branch, reach, at, yes);
+    with(|b| b.meet(&before, "branch", at));
+    branch(true.into(), true, end, at);
+    place(otherwise);
+    scope(ScopeKind::Branch, reach, at, no);
+    place(end);
+    with(|b| b.meet(&before, "branch", at));
 }
 
 /// Runs `body` on the warps that `members` tells, always the same: what one such branch makes, the next may use.

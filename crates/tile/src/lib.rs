@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | 1 | [`instructions`] | one function per PTX form, spelled like the manual |
 //! | 2 | [`values`], [`control`] | registers with operators, fragments, tiles, tensors; loops and branches |
-//! | 3 | [`pipeline`], [`Warps`] | rings that hide stages, wait counts and barriers; who fills them |
+//! | 3 | [`pipeline`], [`Warps`], [`roles`] | rings that hide stages, wait counts and barriers; who fills them |
 //!
 //! A kernel is a closure given to [`build`]. Whatever it calls appends instructions to the kernel under construction
 //! on this thread; nothing else is hidden. `for` and `if` of Rust run while generating, `for_each` and `when` run on
@@ -30,6 +30,7 @@ mod error;
 pub mod instructions;
 mod kernel;
 pub mod pipeline;
+mod roles;
 pub mod values;
 mod warps;
 
@@ -37,18 +38,20 @@ pub use assertion::{Assertion, check};
 pub use builder::{Options, Reach};
 pub use error::{BuildError, Note, Place};
 pub use kernel::{Built, build};
+pub use roles::{Consumers, Meeting, Producer, Turns, Warpgroup, consumers, producer, roles};
 pub use warps::Warps;
 
 /// What a kernel file imports.
 pub mod prelude {
     pub use crate::assertion::check;
-    pub use crate::control::{choose, for_each, leave_when, predicated, select, when};
+    pub use crate::control::{choose, either, for_each, leave_when, predicated, repeat_while, select, when};
     pub use crate::instructions::{barrier, block_index, grid_size, lane_index, thread_index, warp_index};
-    pub use crate::pipeline::{Begun, CopyRing, Full, begin};
+    pub use crate::pipeline::{Arrived, Begun, CopyRing, Full, Kept, Loads, Tiles, begin, tile_ring};
+    pub use crate::roles::{Meeting, Turns, Warpgroup, consumers, producer, roles};
     pub use crate::values::{
-        Accumulator, BF16, Cell, Coordinate, Element, F16, F32, Fragment, HandedRows, I32, Matrix, Packed, Pred,
-        RowOperand, RowVars, Rows, Share, SharedTile, SharedVector, Slice, Tensor, Transposed, U32, U64, Value, Var,
-        View, WarpRows, dot, mma, mma_add, parameter, weigh_add,
+        Accumulator, BF16, Cell, Coordinate, Element, F16, F32, Fragment, HandedRows, I32, InFlight, Matrix, Packed,
+        Pred, RowOperand, RowVars, Rows, Share, SharedTile, SharedVector, Slice, Tensor, TensorMap, TileAt, Transposed,
+        U32, U64, Value, Var, View, WarpRows, dot, mma, mma_add, parameter, weigh_add,
     };
     pub use crate::{BuildError, Options, Reach, Warps};
 }

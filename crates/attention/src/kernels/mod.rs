@@ -3,6 +3,7 @@
 mod ampere;
 mod combine;
 mod contract;
+mod hopper;
 pub mod parts;
 mod recipe;
 mod scalar;
@@ -77,9 +78,11 @@ fn forward<E: Element>(config: &Config, dims: Dims, parts: &Parts) -> Result<Bui
     let body = match config.math {
         Math::Tensor => ampere::body::<E>,
         Math::Scalar => scalar::body::<E>,
+        Math::Warpgroup => hopper::body::<E>,
     };
     let blocks_per_processor = Some(config.blocks_per_processor(dims));
-    let (target, threads, checks) = (ptx::Target::SM_80, config.threads(), config.debug);
+    let target = if config.math == Math::Warpgroup { ptx::Target::SM_90A } else { ptx::Target::SM_80 };
+    let (threads, checks) = (config.threads(), config.debug);
     let options = Options { target, threads, blocks_per_processor, checks };
     tile::build(ENTRY, options, || body(config, dims, parts))
 }

@@ -5,7 +5,7 @@
 
 use super::parts::masks::Mask;
 use super::parts::scores::{Score, scale_parameter};
-use super::{COMBINE_ENTRY, ENTRY, build_with, combine, contract};
+use super::{COMBINE_ENTRY, ENTRY, build_with, combine, contract, hopper};
 use crate::configs::{Config, Math};
 use crate::problem::{DType, Layout, Packed};
 use crate::scoring::ScoreKind;
@@ -80,7 +80,7 @@ fn failed(config: &Config, why: &impl ToString) -> Error {
 /// `attention_config1`, `attention_config1_scalar`
 fn base_name(config: &Config) -> String {
     let math = match config.math {
-        Math::Tensor => "",
+        Math::Tensor | Math::Warpgroup => "",
         Math::Scalar => "_scalar",
     };
     format!("attention_config{}{math}", config.id)
@@ -133,14 +133,14 @@ pub(super) fn value_dim(problem: &Problem) -> Option<&'static str> {
 }
 
 /// Q, K, V or O: the names of its sizes.
-struct Sizes {
-    tensor: &'static str,
-    heads: &'static str,
-    rows: &'static str,
-    columns: &'static str,
+pub(super) struct Sizes {
+    pub tensor: &'static str,
+    pub heads: &'static str,
+    pub rows: &'static str,
+    pub columns: &'static str,
 }
 
-fn tensors(problem: &Problem) -> [Sizes; 4] {
+pub(super) fn tensors(problem: &Problem) -> [Sizes; 4] {
     let value_dim = value_dim(problem).unwrap_or("d");
     let [queries, keys] = if problem.packed().is_some() { ["tq", "tk"] } else { ["sq", "sk"] };
     [
@@ -223,6 +223,9 @@ fn launches(
     score: &dyn Score,
     shared_bytes: u32,
 ) -> Result<Vec<Launch>, launch::Fault> {
+    if config.math == Math::Warpgroup {
+        return Ok(vec![hopper::forward(problem, config, score, shared_bytes)?]);
+    }
     let split = config.splits > 1;
     let [q, k, v, o] = tensors(problem);
     let mut args = vec![];
@@ -232,9 +235,7 @@ fn launches(
     args.extend(if split { scratch()? } else { result(problem, &o)? });
     args.extend(lengths(problem)?);
     args.push(integer("heads_per_kv_head", Element::U32, "h / hk")?);
-    let scale = Float(f64::from(problem.scale()) * scale_factor(score).value());
-    let scale = Argument::new(ArgumentValue::Scalar(Element::F32, Number::Float(scale)));
-    args.push(named(scale_parameter(score), scale));
+    args.push(scale(problem, score));
     let sinks = problem.sinks().then_some("sinks");
     let documents = problem.documents().then_some(["q_ids", "k_ids"]).into_iter().flatten();
     let numbers = score.numbers().into_iter().chain(sinks.filter(|_| !split)).chain(documents);
@@ -266,8 +267,14 @@ fn tensor(problem: &Problem, sizes: &Sizes) -> Result<Vec<Argument>, launch::Fau
     Ok(args)
 }
 
+/// The scale, as the kernel's score is given it.
+pub(super) fn scale(problem: &Problem, score: &dyn Score) -> Argument {
+    let scale = Float(f64::from(problem.scale()) * scale_factor(score).value());
+    named(scale_parameter(score), Argument::new(ArgumentValue::Scalar(Element::F32, Number::Float(scale))))
+}
+
 /// O and the log-sum-exp.
-fn result(problem: &Problem, o: &Sizes) -> Result<Vec<Argument>, launch::Fault> {
+pub(super) fn result(problem: &Problem, o: &Sizes) -> Result<Vec<Argument>, launch::Fault> {
     let mut args = tensor(problem, o)?;
     args.push(named("lse", Argument::buffer("lse")));
     if problem.packed().is_some() {
@@ -285,7 +292,7 @@ fn scratch() -> Result<Vec<Argument>, launch::Fault> {
     Ok([&buffers[..], &[integer("splits", Element::U32, "splits")?]].concat())
 }
 
-fn lengths(problem: &Problem) -> Result<Vec<Argument>, launch::Fault> {
+pub(super) fn lengths(problem: &Problem) -> Result<Vec<Argument>, launch::Fault> {
     if problem.packed().is_none() {
         return Ok(vec![integer("queries", Element::U32, "sq")?, integer("keys", Element::U32, "sk")?]);
     }
@@ -314,11 +321,11 @@ fn expressions(texts: &[&str]) -> Result<Vec<Expr>, launch::Fault> {
     texts.iter().map(|text| Expr::parse(text)).collect()
 }
 
-fn integer(name: &str, element: Element, text: &str) -> Result<Argument, launch::Fault> {
+pub(super) fn integer(name: &str, element: Element, text: &str) -> Result<Argument, launch::Fault> {
     let number = Number::Integer(Expr::parse(text)?);
     Ok(named(name, Argument::new(ArgumentValue::Scalar(element, number))))
 }
 
-fn named(name: &str, argument: Argument) -> Argument {
+pub(super) fn named(name: &str, argument: Argument) -> Argument {
     Argument { name: Some(name.into()), ..argument }
 }

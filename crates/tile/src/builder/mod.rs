@@ -39,6 +39,8 @@ pub struct Options {
 pub enum Reach {
     Lane,
     Warp,
+    /// Four warps that multiply together.
+    Warpgroup,
     Block,
 }
 
@@ -86,6 +88,12 @@ pub(crate) struct Builder {
     pub shared_bytes: u32,
     /// Groups of `cp.async` committed so far.
     pub copies: u64,
+    /// Groups of products of warpgroups committed so far.
+    pub products: u64,
+    /// Barriers in shared memory that [`crate::roles`] initialises: their addresses, and how many arrive at each.
+    pub barriers: Vec<(Value<u32>, u32)>,
+    /// Names of barriers that were given away.
+    pub barrier_names: u32,
     /// Warps that copy, since the first ring: its name and place.
     copying: Option<(Range<u32>, String, Place)>,
     pipelines: Vec<Rc<dyn Pipeline>>,
@@ -202,6 +210,9 @@ impl Builder {
             labels: vec![],
             shared_bytes: 0,
             copies: 0,
+            products: 0,
+            barriers: vec![],
+            barrier_names: 0,
             copying: None,
             pipelines: vec![],
             scopes: Scopes::new(at),

@@ -136,7 +136,11 @@ impl Builder {
         let at = self.author_place(at);
         let mut open = self.scopes.open.iter().map(|id| self.scopes.get(*id));
         if let Some(scope) = open.find(|scope| scope.reach < needs) {
-            let who = if needs == Reach::Block { "block" } else { "warp" };
+            let who = match needs {
+                Reach::Block => "block",
+                Reach::Warpgroup => "warpgroup",
+                Reach::Warp | Reach::Lane => "warp",
+            };
             let kind = scope.kind.text();
             let message = format!("{what} needs every thread of the {who}, and this {kind} may split it");
             BuildError::new(message, at).note(format!("inside this {kind}"), scope.at).raise()

@@ -2,6 +2,8 @@
 
 mod begun;
 mod copy_ring;
+mod tile_ring;
 
 pub use begun::{Begun, begin};
 pub use copy_ring::{CopyRing, Full};
+pub use tile_ring::{Arrived, Kept, Loads, Tiles, tile_ring};

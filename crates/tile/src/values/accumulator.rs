@@ -44,6 +44,11 @@ impl Accumulator {
         self.registers().len() / self.groups
     }
 
+    /// All registers, as products of warpgroups number them: four for every eight columns of the warp's 16 rows.
+    pub(crate) fn registers_of_warp(&self) -> impl Iterator<Item = &Var<f32>> {
+        self.registers().iter()
+    }
+
     /// The registers of each 16 rows.
     pub(super) fn groups(&self) -> impl Iterator<Item = &[Var<f32>]> {
         self.registers().chunks_exact(self.registers_of_group())

@@ -49,6 +49,17 @@ pub(crate) fn declare<T: Type>(name: &str, pointer: Option<(Option<ptx::Space>, 
     })
 }
 
+/// A parameter of so many bytes, passed by value.
+#[track_caller]
+pub(super) fn declare_bytes(name: &str, count: u32, align: u32) -> ptx::ParameterId {
+    let id = declare::<u32>(name, None);
+    with(|b| {
+        let parameter = &mut b.parameters[id.0 as usize];
+        *parameter = ptx::Parameter { ty: ptx::Type::B8, align, count: Some(count), ..parameter.clone() };
+    });
+    id
+}
+
 /// A one-dimensional array of `T`.
 #[derive(Clone, Copy)]
 pub struct Slice<T> {

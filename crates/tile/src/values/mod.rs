@@ -13,8 +13,10 @@ mod product;
 mod rows;
 mod share;
 mod shared;
+mod tensor_map;
 mod var;
 mod warp_rows;
+mod warpgroup_product;
 
 pub use accumulator::Accumulator;
 pub use coordinate::{Cell, Coordinate};
@@ -27,10 +29,12 @@ pub use plain_product::{dot, weigh_add};
 pub use product::{Left, Right, mma, mma_add};
 pub use rows::{RowVars, Rows};
 pub use share::Share;
-pub(crate) use shared::CopyPlan;
+pub(crate) use shared::{CopyPlan, PANEL_COLUMNS, allocate, panels};
 pub use shared::{SharedTile, SharedVector, Transposed, View};
+pub use tensor_map::{TensorMap, TileAt};
 pub use var::Var;
 pub use warp_rows::{HandedRows, WarpRows};
+pub use warpgroup_product::{InFlight, LeftOfGroup, RightOfGroup};
 
 use crate::builder::{self, Named, Reach, RegisterId, check_name};
 use ptx::{Immediate, Operand};

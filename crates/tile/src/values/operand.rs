@@ -1,7 +1,7 @@
 //! The left side of products, spread over the registers of a warp.
 
 use super::rows::row_groups;
-use super::{Accumulator, Element, Packed, Value, Var};
+use super::{Accumulator, Element, Packed, Value, Var, View};
 use crate::builder::here;
 use crate::error::BuildError;
 
@@ -44,6 +44,23 @@ impl<E: Element> RowOperand<E> {
                 for (register, pair) in step[group].iter_mut().zip(eights.chunks_exact(2)) {
                     register.set(pair[0].raw().pack::<E>(pair[1].raw()));
                 }
+            }
+        }
+    }
+
+    /// What 16 rows in shared memory hold now.
+    #[track_caller]
+    pub fn load(&mut self, from: View<E>) {
+        let at = here();
+        if [self.rows(), self.depth()] != [from.rows, from.columns] {
+            let (rows, depth) = (self.rows(), self.depth());
+            let message = format!("shapes do not fit: {rows}×{depth} = {}×{}", from.rows, from.columns);
+            BuildError::new(message, at).raise()
+        }
+        let lanes = from.lanes_of_sixteen_rows();
+        for (number, step) in self.steps.iter_mut().enumerate() {
+            for (registers, square) in step.iter_mut().zip(from.squares(lanes, number as u32)) {
+                registers.iter_mut().zip(square).for_each(|(register, value)| register.set(value));
             }
         }
     }

@@ -2,13 +2,13 @@
 
 use super::operand::Square;
 use super::rows::row_groups;
-use super::{Element, F32, Matrix, Packed, Pred, RowOperand, Type, U32, Value};
+use super::{Element, F32, Matrix, Packed, Pred, RowOperand, Type, U32, U64, Value};
 use crate::builder::{here, with};
 use crate::control::select;
 use crate::error::BuildError;
 use crate::instructions::{
     GlobalPointer, Pointer, SharedPointer, cp_async_cg_shared_global_16, lane_index, ld_shared, ld_shared_v4,
-    ldmatrix_x4, shared_base, st_shared,
+    ldmatrix_x4, mov_pair, shared_base, st_shared,
 };
 use crate::warps::Warps;
 use std::marker::PhantomData;
@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 /// The unit of swizzling, copying and `ldmatrix`.
 pub(super) const CHUNK_BYTES: u32 = 16;
 /// A panel is 64 columns wide: 128 bytes of 16-bit elements.
-const PANEL_COLUMNS: u32 = 64;
+pub(crate) const PANEL_COLUMNS: u32 = 64;
 const PANEL_ROW_BYTES: u32 = 128;
 pub(super) const PANEL_CHUNKS: u32 = PANEL_ROW_BYTES / CHUNK_BYTES;
 /// Products go 16 columns at a time.
@@ -29,7 +29,7 @@ const MAX_SHARED_BYTES: u64 = 227 * 1024;
 
 /// Takes `bytes` of the block's shared memory for the whole kernel.
 #[track_caller]
-fn allocate(bytes: u64, align: u32) -> U32 {
+pub(crate) fn allocate(bytes: u64, align: u32) -> U32 {
     let at = here();
     let start = with(|b| {
         if let Some(inside) = b.scopes.inside() {
@@ -49,7 +49,7 @@ fn allocate(bytes: u64, align: u32) -> U32 {
     shared_base() + start
 }
 
-fn panels(columns: u32) -> u32 {
+pub(crate) fn panels(columns: u32) -> u32 {
     columns.div_ceil(PANEL_COLUMNS)
 }
 
@@ -92,6 +92,10 @@ impl<E: Element> SharedTile<E> {
         self.rows * panels(self.columns) * PANEL_ROW_BYTES
     }
 
+    pub(crate) fn panel_bytes(&self) -> u32 {
+        self.rows * PANEL_ROW_BYTES
+    }
+
     /// The tile `bytes` further on.
     #[track_caller]
     pub(crate) fn shifted(&self, bytes: U32) -> SharedTile<E> {
@@ -105,7 +109,7 @@ impl<E: Element> SharedTile<E> {
     }
 
     pub fn view(&self) -> View<'_, E> {
-        let panel_bytes = self.rows * PANEL_ROW_BYTES;
+        let panel_bytes = self.panel_bytes();
         View { origin: self.origin, rows: self.rows, columns: self.columns, panel_bytes, of: PhantomData }
     }
 
@@ -169,6 +173,35 @@ impl<'tile, E: Element> View<'tile, E> {
     pub(super) fn lanes_of_transpose(&self) -> U32 {
         let lane = lane_index();
         self.origin + self.chunk(lane / 16 * 8 + lane % 8, lane / 8 % 2)
+    }
+
+    /// Where its first row of a panel is.
+    #[track_caller]
+    pub(super) fn panel(&self, panel: u32) -> SharedPointer {
+        Pointer::new(self.origin).plus(panel * self.panel_bytes)
+    }
+
+    /// The descriptor of 16 columns, for products that read rows (K-major). PTX ISA, "Matrix Descriptor Format": the leading
+    /// dimension does not matter to a swizzled layout.
+    #[track_caller]
+    pub(super) fn descriptor_of_columns(&self, step: u32) -> U64 {
+        let within = step % STEPS_OF_PANEL * 16 * E::BYTES + step / STEPS_OF_PANEL * self.panel_bytes;
+        self.descriptor(within, CHUNK_BYTES)
+    }
+
+    /// The descriptor of 16 rows, for products that read columns (MN-major): the leading dimension is from panel to panel.
+    #[track_caller]
+    pub(super) fn descriptor_of_rows(&self, step: u32) -> U64 {
+        self.descriptor(step * 16 * PANEL_ROW_BYTES, self.panel_bytes)
+    }
+
+    /// Addresses and distances in units of 16 bytes: the address in the low 14 bits, the leading dimension from bit 16, eight rows
+    /// from bit 32, and the swizzle of 128 bytes in the highest two.
+    #[track_caller]
+    fn descriptor(&self, within: u32, leading: u32) -> U64 {
+        const HIGH: u32 = SWIZZLE_BYTES / CHUNK_BYTES | 1 << 30;
+        let low = self.origin / CHUNK_BYTES + (within / CHUNK_BYTES + (leading / CHUNK_BYTES << 16));
+        mov_pair(low, HIGH)
     }
 
     /// Any of its rows.

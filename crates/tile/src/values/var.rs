@@ -1,7 +1,7 @@
 //! The one kind of register that changes.
 
 use super::{Type, Value};
-use crate::builder::fresh;
+use crate::builder::{Reach, fresh};
 use crate::instructions::mov_into;
 use std::ops::{Add, AddAssign};
 
@@ -30,6 +30,12 @@ impl<T: Type> Var<T> {
     /// Takes over a register that nothing else holds.
     pub(crate) fn of(register: Value<T>) -> Var<T> {
         Var { register }
+    }
+
+    /// The author's word that so many threads always hold the same.
+    #[track_caller]
+    pub fn reaching(self, reach: Reach) -> Var<T> {
+        Var { register: self.register.reaching(reach) }
     }
 
     /// Its value now. Later changes do not reach the copy.

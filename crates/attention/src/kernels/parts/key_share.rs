@@ -17,6 +17,11 @@ pub struct Part {
 }
 
 impl KeyShare {
+    /// All keys of a block of queries.
+    pub fn whole(block: U32) -> KeyShare {
+        KeyShare { block, part: None }
+    }
+
     /// Of this block; the shares of the same queries stand next to each other in the grid. The last queries see the most
     /// keys, where the mask is causal: they go first, and short blocks fill the end.
     pub fn of_block(splits: Option<U32>) -> KeyShare {

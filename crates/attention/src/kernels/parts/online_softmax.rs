@@ -38,6 +38,15 @@ impl OnlineSoftmax {
         shrink
     }
 
+    /// Takes over what another has seen, which starts anew.
+    pub fn take(&mut self, other: &mut OnlineSoftmax) {
+        let rows = other.max().share();
+        self.max.set(other.max());
+        self.sum.set(other.sum());
+        other.max.set(Rows::new(rows, std::iter::repeat(F32::from(f32::NEG_INFINITY))));
+        other.sum.set(Rows::new(rows, std::iter::repeat(F32::from(0.0))));
+    }
+
     /// Completes the sums, after the last tile.
     pub fn gather(&mut self) {
         self.sum.set(self.sum.get().sum_over_lanes());

@@ -55,6 +55,11 @@ enum Place {
 }
 
 impl Sequence {
+    /// One of those that are all as long.
+    pub fn even(of: Lengths, batch: U32) -> Sequence {
+        Sequence { of, place: Place::Batch(batch) }
+    }
+
     /// A grid has blocks for the longest sequence: those whose first query does not exist have nothing to do.
     #[track_caller]
     pub fn leave_beyond(&self, first_query: U32) {

@@ -1,4 +1,8 @@
-//! Layer 1: one function per PTX form, named like the form. Only this file and the operators spell PTX.
+//! Layer 1: one function per PTX form, named like the form. Only this module and the operators spell PTX.
+
+mod hopper;
+
+pub use hopper::*;
 
 use crate::builder::{Reach, SHARED_BASE, define, define_pure, emit, fresh, with};
 use crate::values::{Element, F32, Half, Packed, Type, U32, U64, Value, Var};

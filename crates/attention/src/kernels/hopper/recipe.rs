@@ -1,0 +1,62 @@
+//! How the kernel is launched: tensor maps of Q, K and V, and a block for every processor.
+
+use super::super::ENTRY;
+use super::super::parts::scores::Score;
+use super::super::recipe::{Sizes, integer, lengths, named, result, scale, tensors};
+use crate::Problem;
+use crate::configs::Config;
+use crate::problem::Layout;
+use launch::recipe::ArgumentValue;
+use launch::tensor_map::{Promotion, Swizzle};
+use launch::{Argument, Element, Expr, Fault, Launch, TensorMap};
+
+/// Columns of a box: 128 bytes, as wide as the swizzle.
+const BOX_COLUMNS: u32 = 64;
+
+/// Blocks of the grid where there are enough tiles: one for each processor of an H200.
+const PROCESSORS: u32 = 132;
+
+pub fn forward(problem: &Problem, config: &Config, score: &dyn Score, shared_bytes: u32) -> Result<Launch, Fault> {
+    let [q, k, v, o] = tensors(problem);
+    let mut args = vec![];
+    for (sizes, rows) in [(q, config.rows), (k, config.keys), (v, config.keys)] {
+        args.push(map(problem.layout(), &sizes, rows)?);
+    }
+    args.extend(result(problem, &o)?);
+    args.extend(lengths(problem)?);
+    args.push(integer("heads_per_kv_head", Element::U32, "h / hk")?);
+    args.push(scale(problem, score));
+    args.push(integer("heads", Element::U32, "h")?);
+    args.push(integer("batch", Element::U32, "b")?);
+    args.push(integer("section", Element::U32, "1")?);
+    let blocks = format!("min({PROCESSORS}, ceil_div(sq, {}) * h * b)", config.rows);
+    let grid = [Expr::parse(&blocks)?, Expr::from(1u32), Expr::from(1u32)];
+    let block = [config.threads(), 1, 1].map(Expr::from);
+    Ok(Launch { entry: Some(ENTRY.into()), shared: shared_bytes.into(), args, ..Launch::new(grid, block) })
+}
+
+/// (column, row, head, batch) of a tensor, in boxes of so many rows.
+fn map(layout: Layout, sizes: &Sizes, box_rows: u32) -> Result<Argument, Fault> {
+    let Sizes { tensor, heads, rows, columns } = sizes;
+    // A map has at least one row, a problem may have no key.
+    let rows = &if *heads == "hk" { format!("max({rows}, 1)") } else { rows.to_string() };
+    let (row, head) = match layout {
+        Layout::Bhsd => (columns.to_string(), format!("{rows} * {columns}")),
+        Layout::Bshd => (format!("{heads} * {columns}"), columns.to_string()),
+    };
+    let batch = format!("{heads} * {rows} * {columns}");
+    let bytes = |elements: &str| Expr::parse(&format!("2 * {elements}"));
+    let map = TensorMap {
+        buffer: tensor.to_string(),
+        dims: [columns, rows.as_str(), heads, "b"].into_iter().map(Expr::parse).collect::<Result<_, _>>()?,
+        strides: vec![bytes(&row)?, bytes(&head)?, bytes(&batch)?],
+        box_dims: vec![BOX_COLUMNS.into(), box_rows.into(), 1u32.into(), 1u32.into()],
+        element_strides: vec![],
+        swizzle: Swizzle::B128,
+        l2: Promotion::B256,
+        interleave: Default::default(),
+        oob: Default::default(),
+        spot: Default::default(),
+    };
+    Ok(named(tensor, Argument::new(ArgumentValue::Map(map))))
+}
