@@ -91,10 +91,11 @@ pub const CONFIGS: [Config; 9] = [
 const WARPGROUP: Config = Config { copy_warps: 4, math: Math::Warpgroup, ..TENSOR };
 
 #[rustfmt::skip] // One row per line.
-pub const HOPPER: [Config; 3] = [
+pub const HOPPER: [Config; 4] = [
     Config { id: 10, rows: 128, keys: 128, warps: 12, stages: 2, ..WARPGROUP },
     Config { id: 11, rows: 256, keys: 64, warps: 20, stages: 5, ..WARPGROUP },
     Config { id: 12, rows: 64, keys: 128, warps: 8, stages: 4, ..WARPGROUP },
+    Config { id: 13, rows: 192, keys: 80, warps: 16, stages: 3, ..WARPGROUP },
 ];
 
 /// Products take columns in sixteens.
@@ -290,6 +291,10 @@ impl Config {
     /// Whether a warp keeps its queries in registers. Otherwise it reads them from shared memory for every tile of keys:
     /// their tile stays where it is in any case.
     pub const fn holds_queries(&self, dims: Dims) -> bool {
+        if let Math::Warpgroup = self.math {
+            let all = self.fragment_registers(dims) + self.query_registers(dims) + OTHER_REGISTERS_90;
+            return all <= self.role_registers()[1];
+        }
         self.fragment_registers(dims) + self.query_registers(dims) <= MAX_WITH_QUERIES
     }
 

@@ -53,10 +53,11 @@ impl Trips for Range<U32> {
 
 /// Runs the body for its effects on the pipelines, and throws its code away.
 fn rehearse(reach: Reach, at: Place, body: impl FnOnce()) {
-    let (lines, labels) = with(|b| (b.lines.len(), b.labels.len()));
+    let (lines, seldom, labels) = with(|b| (b.lines.len(), b.seldom.len(), b.labels.len()));
     scope(ScopeKind::Rehearsal, reach, at, body);
     with(|b| {
         b.lines.truncate(lines);
+        b.seldom.truncate(seldom);
         b.labels.truncate(labels);
     });
 }
@@ -105,6 +106,26 @@ pub fn when(condition: Pred, body: impl FnOnce()) {
             with(|b| b.meet(&before, "branch", at));
         }
     }
+}
+
+/// The same for what is seldom needed: its code stands behind the kernel, out of the way of what goes on.
+#[track_caller]
+pub fn when_seldom(condition: Pred, body: impl FnOnce()) {
+    let at = Location::caller();
+    let operand = condition.operand();
+    let (reach, before) = with(|b| (b.reach_of(&[operand]), b.snapshot()));
+    let (seldom, back) = with(|b| (b.label("seldom"), b.label("back")));
+    branch(condition, true, seldom, at);
+    let first = with(|b| b.lines.len());
+    place(seldom);
+    scope(ScopeKind::Branch, reach, at, body);
+    branch(true.into(), true, back, at);
+    with(|b| {
+        let moved = b.lines.split_off(first);
+        b.seldom.extend(moved);
+    });
+    place(back);
+    with(|b| b.meet(&before, "branch", at));
 }
 
 /// Runs one of two on the GPU.

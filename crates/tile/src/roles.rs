@@ -133,23 +133,32 @@ pub struct Turns {
 impl Turns {
     #[track_caller]
     pub fn new(warpgroups: u32) -> Turns {
-        Turns { first: names(warpgroups) }
+        Turns { first: if warpgroups > 1 { names(warpgroups) } else { 0 } }
     }
 
     /// Gives the first turn to the first warpgroup: called once by all.
     #[track_caller]
     pub fn begin(&self, warpgroup: &Warpgroup) {
+        if warpgroup.count == 1 {
+            return;
+        }
         when(warpgroup.number.eq(warpgroup.count - 1), || bar_arrive(self.first, 2 * WARPGROUP));
     }
 
     #[track_caller]
     pub fn wait(&self, warpgroup: &Warpgroup) {
+        if warpgroup.count == 1 {
+            return;
+        }
         bar_sync(warpgroup.number + self.first, 2 * WARPGROUP);
     }
 
     /// The next warpgroup's turn.
     #[track_caller]
     pub fn pass(&self, warpgroup: &Warpgroup) {
+        if warpgroup.count == 1 {
+            return;
+        }
         let next = warpgroup.number + 1;
         let next = crate::control::select(next.eq(warpgroup.count), 0, next);
         bar_arrive(next + self.first, 2 * WARPGROUP);
@@ -158,6 +167,9 @@ impl Turns {
     /// Takes the turn that nobody needs any more: called once by all.
     #[track_caller]
     pub fn end(&self, warpgroup: &Warpgroup) {
+        if warpgroup.count == 1 {
+            return;
+        }
         when(warpgroup.number.eq(0), || bar_sync(self.first, 2 * WARPGROUP));
     }
 }

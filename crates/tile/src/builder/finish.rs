@@ -14,6 +14,7 @@ const SHARED: (&str, u32) = ("shared", 1024);
 pub(crate) fn finish(name: &str, mut builder: Builder) -> Module {
     let mut lines = std::mem::take(&mut builder.prologue);
     lines.append(&mut builder.lines);
+    lines.append(&mut builder.seldom);
     let registers = number_registers(&builder, &lines);
     let labels = number_labels(&lines);
     let mut body = Body { files: vec![], statements: vec![], last: None };

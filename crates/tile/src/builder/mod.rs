@@ -83,6 +83,8 @@ pub(crate) struct Builder {
     /// Special registers, read once, before everything else.
     prologue: Vec<Line>,
     pub lines: Vec<Line>,
+    /// What is seldom run, behind everything else.
+    pub seldom: Vec<Line>,
     /// Names of labels, by their number.
     pub labels: Vec<String>,
     pub shared_bytes: u32,
@@ -207,6 +209,7 @@ impl Builder {
             registers: vec![],
             prologue: vec![],
             lines: vec![],
+            seldom: vec![],
             labels: vec![],
             shared_bytes: 0,
             copies: 0,

@@ -7,9 +7,10 @@ use crate::builder::{here, with};
 use crate::control::{predicated, select};
 use crate::error::{BuildError, Place};
 use crate::instructions::{
-    Pointer, SharedPointer, lane_index, mbarrier_arrive, mbarrier_arrive_expect_tx, mbarrier_wait_parity,
+    Pointer, SharedPointer, bar_warp_sync, fence_proxy_async_shared, lane_index, mbarrier_arrive,
+    mbarrier_arrive_expect_tx, mbarrier_wait_parity,
 };
-use crate::values::{Element, SharedTile, TensorMap, TileAt, U32, Var, allocate};
+use crate::values::{Element, SharedTile, TensorMap, TileAt, U32, Var, View, allocate};
 use std::ops::Deref;
 
 const BARRIER_BYTES: u32 = 8;
@@ -145,6 +146,14 @@ impl<E: Element> Tiles<E> {
     }
 }
 
+/// To be called between reads of a tile by lanes themselves, and not by products of warpgroups, and its release: the first lane, which tells
+/// the copies, speaks for all, and copies go another way to memory than lanes do.
+#[track_caller]
+pub fn lanes_have_read() {
+    fence_proxy_async_shared();
+    bar_warp_sync();
+}
+
 /// The warp has read the stage: its first lane says so.
 #[track_caller]
 fn arrive(empty: SharedPointer) {
@@ -197,6 +206,12 @@ impl<E: Element> Kept<E> {
     #[track_caller]
     pub fn tile(&self) -> SharedTile<E> {
         self.tiles.stages.tile(self.held.get())
+    }
+
+    /// `count` rows from `first`, a multiple of eight.
+    #[track_caller]
+    pub fn rows(&self, first: impl Into<U32>, count: u32) -> View<'_, E> {
+        self.tile().rows(first, count).of_owner(self)
     }
 
     /// Its warps have read it: on to the next one, which is waited for.

@@ -1,8 +1,8 @@
 //! Functions of f32. Of constants, the host's own give the answer: as near to the truth as the GPU's, not the same bits.
 
-use super::{Element, F32, I32, Packed, Pred, Repr, Value};
+use super::{Element, F32, I32, Packed, Pred, Repr, U32, Value};
 use crate::builder::{define, define_pure};
-use crate::instructions::mov_halves;
+use crate::instructions::{mov_halves, vote_sync_all};
 use std::ops::Neg;
 
 impl F32 {
@@ -58,6 +58,30 @@ impl F32 {
         self.unary("rcp.approx.ftz.f32", f32::recip)
     }
 
+    /// Its bits, as a number.
+    #[track_caller]
+    pub fn to_bits(self) -> U32 {
+        match self.known() {
+            Some(known) => known.to_bits().into(),
+            None => define("mov.b32", vec![self.operand()]),
+        }
+    }
+
+    /// The number of these bits.
+    #[track_caller]
+    pub fn from_bits(bits: U32) -> F32 {
+        match bits.known() {
+            Some(known) => f32::from_bits(known).into(),
+            None => define("mov.b32", vec![bits.operand()]),
+        }
+    }
+
+    /// Of a normal number, the power of two that it lies behind.
+    #[track_caller]
+    pub fn exponent(self) -> F32 {
+        ((self.to_bits() >> 23 & 255).signed() - 127).to_f32()
+    }
+
     /// Two numbers rounded into one register, `self` in the low half.
     #[track_caller]
     pub fn pack<E: Element>(self, high: F32) -> Value<Packed<E>> {
@@ -85,6 +109,17 @@ impl Neg for F32 {
     }
 }
 
+impl Pred {
+    /// Whether it holds for every lane of the warp.
+    #[track_caller]
+    pub fn of_all_lanes(self) -> Pred {
+        match self.known() {
+            Some(_) => self,
+            None => vote_sync_all(self),
+        }
+    }
+}
+
 impl I32 {
     /// The nearest f32: itself up to 2²⁴.
     #[track_caller]
@@ -99,7 +134,7 @@ impl I32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::{Coordinate, U32};
+    use crate::values::Coordinate;
 
     #[test]
     fn constants_fold_without_a_kernel() {

@@ -142,6 +142,12 @@ pub struct View<'tile, E> {
 }
 
 impl<'tile, E: Element> View<'tile, E> {
+    /// Borrowed from whoever keeps the tile, instead.
+    pub(crate) fn of_owner<'owner, T>(&self, _: &'owner T) -> View<'owner, E> {
+        let View { origin, rows, columns, panel_bytes, .. } = *self;
+        View { origin, rows, columns, panel_bytes, of: PhantomData }
+    }
+
     /// Read as its transpose: rows become columns of a product's right side.
     pub fn transposed(self) -> Transposed<'tile, E> {
         Transposed(self)

@@ -5,6 +5,7 @@
 
 mod consumer;
 mod position;
+mod query;
 mod recipe;
 mod schedule;
 
@@ -19,7 +20,7 @@ use super::parts::scores::scale_parameter;
 use crate::configs::Config;
 use crate::problem::Dims;
 use consumer::{Rings, consume};
-use schedule::{OutputTile, Schedule};
+use schedule::{OutputTile, Schedule, Walk};
 use tile::prelude::*;
 
 /// Tiles of queries in shared memory: the next one is copied while products read the one before.
@@ -34,6 +35,7 @@ struct Setup<'a, E> {
     schedule: Schedule,
     scale: F32,
     destination: Destination<E>,
+    turns: Turns,
 }
 
 pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
@@ -44,9 +46,10 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let heads_per_kv_head = parameter::<u32>("heads_per_kv_head");
     let scale = parameter(scale_parameter(parts.score));
     let schedule = Schedule::parameter(of.queries.div_ceil(config.rows));
-    let setup = Setup { config, dims, mask: parts.mask, of, schedule, scale, destination };
-
     let warpgroups = config.warpgroups();
+    let setup =
+        Setup { config, dims, mask: parts.mask, of, schedule, scale, destination, turns: Turns::new(warpgroups) };
+
     let (mut load_queries, queries) = tile_ring("queries", QUERY_STAGES, config.rows, q, warpgroups);
     let (mut load_keys, keys) = tile_ring("keys", config.stages, config.keys, k, warpgroups);
     let (mut load_values, values) = tile_ring("values", config.stages, config.keys, v, warpgroups);
@@ -56,9 +59,9 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     roles(
         producer(copying, || {
             [q, k].iter().chain([&v]).for_each(TensorMap::prefetch);
-            let mut number = Var::new("number", block_index(0));
-            repeat_while(number.get().lt(setup.schedule.count()), || {
-                let OutputTile { block, head, batch } = setup.schedule.tile(number.get());
+            let mut walk = Walk::new();
+            repeat_while(walk.number().lt(setup.schedule.count()), || {
+                let OutputTile { block, head, batch } = setup.schedule.tile(walk.number());
                 load_queries.load(TileAt { row: block * config.rows, head, batch });
                 let head = head / heads_per_kv_head;
                 for_each(setup.key_tiles(block), |tile| {
@@ -66,8 +69,8 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
                     load_keys.load(at);
                     load_values.load(at);
                 });
-                number += grid_size(0);
-                number.get().lt(setup.schedule.count())
+                walk.advance();
+                walk.number().lt(setup.schedule.count())
             });
         }),
         consumers(warpgroups, computing, |warpgroup| consume(&setup, warpgroup, rings)),

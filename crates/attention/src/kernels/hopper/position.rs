@@ -1,13 +1,13 @@
 //! Where a warpgroup is in the row of all items of its block.
 
 use super::Setup;
-use super::schedule::OutputTile;
+use super::schedule::{OutputTile, Walk};
 use tile::prelude::*;
 
 /// An item is a key tile of a tile of the output. Every thread of the warpgroup holds the same.
 pub struct Position {
-    /// The number of the output tile, and of the one before it.
-    number: Var<u32>,
+    /// Where the output tile is, and the number of the one before it.
+    walk: Walk,
     before: Var<u32>,
     /// Its block of queries.
     block: Var<u32>,
@@ -23,12 +23,13 @@ impl Position {
     /// The first item of the block. A grid has no more blocks than there are output tiles.
     #[track_caller]
     pub fn first<E: Element>(setup: &Setup<E>) -> Position {
-        let number = block_index(0);
+        let walk = Walk::new();
+        let number = walk.number();
         let OutputTile { block, .. } = setup.schedule.tile(number);
         let tiles = setup.key_tiles(block);
         let var = |name: &str, value: U32| Var::new(name, value).reaching(Reach::Warpgroup);
         Position {
-            number: var("number", number),
+            walk,
             before: var("number_before", number),
             block: var("block", block),
             tile: var("key_tile", tiles.start),
@@ -40,7 +41,7 @@ impl Position {
 
     #[track_caller]
     pub fn exists<E: Element>(&self, setup: &Setup<E>) -> Pred {
-        self.number.get().lt(setup.schedule.count())
+        self.walk.number().lt(setup.schedule.count())
     }
 
     /// The block of queries.
@@ -79,11 +80,11 @@ impl Position {
         self.is_first.set(0);
         self.tile += 1;
         when(self.tile.get().ge(self.end.get()), || {
-            self.before.set(self.number.get());
-            self.number += grid_size(0);
+            self.before.set(self.walk.number());
+            self.walk.advance();
             self.is_first.set(1);
             when(self.exists(setup), || {
-                let OutputTile { block, .. } = setup.schedule.tile(self.number.get());
+                let OutputTile { block, .. } = setup.schedule.tile(self.walk.number());
                 let tiles = setup.key_tiles(block);
                 self.block.set(block);
                 self.tile.set(tiles.start);

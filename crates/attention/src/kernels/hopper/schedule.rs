@@ -45,3 +45,33 @@ impl Schedule {
         OutputTile { block: self.blocks - 1 - within / heads, head: head % self.heads, batch: head / self.heads }
     }
 }
+
+/// The tiles of one block: in the first round of the grid the one of its own number, in the second the one as far from the end, and so on by
+/// turns. Who had a long tile in one round has a short one in the next.
+pub struct Walk {
+    number: Var<u32>,
+    /// From this number to the next.
+    step: Var<u32>,
+}
+
+impl Walk {
+    #[track_caller]
+    pub fn new() -> Walk {
+        let block = block_index(0);
+        let step = (grid_size(0) - block) * 2 - 1;
+        let var = |name: &str, value: U32| Var::new(name, value).reaching(Reach::Block);
+        Walk { number: var("number", block), step: var("step", step) }
+    }
+
+    #[track_caller]
+    pub fn number(&self) -> U32 {
+        self.number.get()
+    }
+
+    #[track_caller]
+    pub fn advance(&mut self) {
+        let step = self.step.get();
+        self.number += step;
+        self.step.set(grid_size(0) * 2 - step);
+    }
+}

@@ -8,6 +8,7 @@ pub mod lengths;
 pub mod masks;
 pub mod merge;
 pub mod online_softmax;
+pub mod optimistic_softmax;
 pub mod query;
 pub mod scores;
 pub mod scratch;

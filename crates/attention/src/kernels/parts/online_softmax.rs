@@ -7,11 +7,11 @@ use tile::prelude::*;
 pub struct OnlineSoftmax {
     /// Of `scale · score`, rounded: where it stays the same, earlier sums shrink by exactly one. Rounded once per tile instead,
     /// the same error would come back with every tile, and grow with the number of keys.
-    max: RowVars,
+    pub(super) max: RowVars,
     /// Of the columns that this thread has seen, until `gather`.
-    sum: RowVars,
+    pub(super) sum: RowVars,
     /// Scale of the scores · log₂ e, positive: powers are taken to base two.
-    scale: F32,
+    pub(super) scale: F32,
 }
 
 impl OnlineSoftmax {
@@ -36,15 +36,6 @@ impl OnlineSoftmax {
         );
         self.max.set(max);
         shrink
-    }
-
-    /// Takes over what another has seen, which starts anew.
-    pub fn take(&mut self, other: &mut OnlineSoftmax) {
-        let rows = other.max().share();
-        self.max.set(other.max());
-        self.sum.set(other.sum());
-        other.max.set(Rows::new(rows, std::iter::repeat(F32::from(f32::NEG_INFINITY))));
-        other.sum.set(Rows::new(rows, std::iter::repeat(F32::from(0.0))));
     }
 
     /// Completes the sums, after the last tile.
