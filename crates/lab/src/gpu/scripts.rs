@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use super::peer::Workers;
 
-const SCRIPTS: [(&str, &str); 11] = [
+const SCRIPTS: [(&str, &str); 13] = [
     ("worker.py", include_str!("../../../../peers/worker.py")),
     ("stamp.ptx", include_str!("../../../../peers/stamp.ptx")),
+    ("stamps.py", include_str!("../../../../peers/stamps.py")),
+    ("plan.py", include_str!("../../../../peers/plan.py")),
     ("measure.py", include_str!("../../../../peers/measure.py")),
     ("parity.py", include_str!("../../../../peers/parity.py")),
     ("others.py", include_str!("../../../../peers/others.py")),
