@@ -101,11 +101,12 @@ def versions(name):
     parts = [f"torch {torch.__version__}", f"CUDA {torch.version.cuda}"]
     if name == "cudnn":
         parts.append(f"cuDNN {torch.backends.cudnn.version()}")
-    if name == "fa4":
+    package = {"fa4": "flash-attn-4", "triton": "triton"}.get(name)
+    if package:
         from importlib import metadata
 
         with contextlib.suppress(metadata.PackageNotFoundError):
-            parts.append(f"flash-attn-4 {metadata.version('flash-attn-4')}")
+            parts.append(f"{package} {metadata.version(package)}")
     return ", ".join(parts)
 
 
