@@ -19,12 +19,12 @@ TWICE = "fa2"  # measured twice, to see the noise
 class Contest:
     """The rows of one problem. A row is a measurement, or it has an `error`; one of ours that is wrong is not timed."""
 
-    def __init__(self, problem, driver):
+    def __init__(self, problem, driver, warm_up):
         # Nothing of the problem before may be freed while a graph is captured.
         gc.collect()
         torch.cuda.empty_cache()
         self.problem, self.driver = problem, driver
-        self.plan, self.stamps = Plan.of(problem), Stamps(driver)
+        self.plan, self.stamps = Plan.of(problem, warm_up), Stamps(driver)
         self.inputs = measure.draw(problem, self.plan.calls)
         self.reference = parity.reference(problem, self.inputs[0])
         self.stream = torch.cuda.Stream()

@@ -22,9 +22,9 @@ class Plan:
     warm_ups: int
 
     @classmethod
-    def of(cls, problem):
+    def of(cls, problem, warm_up=WARM_UP_SECONDS):
         guess = max(problem.flops() / PEAK_FLOPS, problem.bytes() / PEAK_BYTES) / GUESSED_SHARE + GUESSED_LAUNCH
         wanted = max(math.ceil(SAMPLE_SECONDS / guess), math.ceil(CACHES * CACHE_BYTES / problem.bytes()))
         calls = int(max(2, min(wanted, MOST_BYTES / problem.bytes())))
         # At least two: while the GPU is at them, the host puts the sample behind them.
-        return cls(calls, max(2, math.ceil(WARM_UP_SECONDS / (guess * calls))))
+        return cls(calls, max(2, math.ceil(warm_up / (guess * calls))))

@@ -15,6 +15,7 @@ import time
 import arguments
 import recipe
 import report
+from plan import WARM_UP_SECONDS
 from problems import GRIDS
 
 PEER_NAMES = ("fa2", "cudnn", "fa4", "triton")
@@ -32,6 +33,7 @@ def options():
     add("--grid", type=names_of(GRIDS), default=list(GRIDS), help=f"some of {','.join(GRIDS)}; all unless given")
     add("--peers", type=names_of(PEER_NAMES), default=list(PEER_NAMES), help=f"some of {','.join(PEER_NAMES)}; all unless given")
     add("--rounds", type=int, default=12, help="samples of each; 0 measures nothing (default: 12)")
+    add("--warm-up", type=float, default=WARM_UP_SECONDS * 1e3, metavar="MILLISECONDS", help="before each sample (default: 10)")
     add("--launches", type=int, default=0, metavar="N", help="also compare N launches on one stream, and on eight, to the bit")
     add("--out", type=pathlib.Path, metavar="FILE", help="write every row as a line of JSON")
     add("--dry-run", action="store_true", help="say what would be launched, and how; needs no GPU")
@@ -111,7 +113,7 @@ def compete(problem, kernels, peers, driver, chosen, shuffle):
     """All rows of one problem."""
     from contest import Contest
 
-    entered = Contest(problem, driver)
+    entered = Contest(problem, driver, chosen.warm_up * 1e-3)
     for kernel in kernels:
         entered.ours(kernel, chosen.launches, time=chosen.rounds > 0)
     if entered.contestants:

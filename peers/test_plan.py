@@ -21,6 +21,10 @@ class Plans(unittest.TestCase):
         for problem, expected in PLANS.items():
             self.assertEqual(Plan.of(problem), expected, problem)
 
+    def test_a_longer_warm_up_is_more_of_the_same(self):
+        problem, expected = next(iter(PLANS.items()))
+        self.assertEqual(Plan.of(problem, warm_up=50e-3), Plan(expected.calls, 25))
+
 
 if __name__ == "__main__":
     unittest.main()
