@@ -1,7 +1,8 @@
 //! The calls of a sample, on sets of buffers that are placed on the GPU.
 
 use cuda::{Cuda, Loaded, Stream};
-use launch::Memory;
+use launch::{Kernel, Memory};
+use ptx::Space;
 
 use super::delay::Delay;
 use super::plan::Plan;
@@ -29,7 +30,7 @@ impl Calls {
     pub fn new(cuda: &Cuda, case: &Case, plan: Plan, memories: &[Memory]) -> Result<Calls, cuda::Error> {
         // Nothing is drawn for warm-ups: where samples have the same numbers, V has other signs by then.
         let again = memories.iter().cycle().take(plan.warm_up_sets);
-        let sets = sets(cuda, case, memories.iter().chain(again))?;
+        let sets = sets(cuda, case, memories.iter().chain(again), Code::of(&case.kernel))?;
         Ok(Calls { sets, stamps: Stamps::new(cuda.context())?, delay: None, plan })
     }
 
@@ -53,16 +54,36 @@ impl Calls {
     }
 }
 
+/// Whether sets share the machine code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// As a program's calls do, peers' among them: the caches have it from one call to the next.
+    Shared,
+    /// Loaded for each.
+    Apart,
+}
+
+impl Code {
+    /// A kernel with variables of its own in global memory could tell its next call what this one did: each call has new ones.
+    fn of(kernel: &Kernel) -> Code {
+        let module = kernel.module();
+        let mut variables = module.variables.iter().chain(module.functions.iter().flat_map(|one| &one.variables));
+        if variables.any(|variable| variable.space == Space::Global) { Code::Apart } else { Code::Shared }
+    }
+}
+
 /// The kernel with buffers of its own for each memory; its code is compiled once.
 pub(crate) fn sets<'memory>(
     cuda: &Cuda,
     case: &Case,
     memories: impl IntoIterator<Item = &'memory Memory>,
+    code: Code,
 ) -> Result<Vec<Loaded>, cuda::Error> {
     let mut sets: Vec<Loaded> = Vec::new();
     for memory in memories {
         let mut loaded = match sets.first() {
             None => launch::backend::Backend::load(cuda, &case.kernel)?,
+            Some(first) if code == Code::Shared => cuda.load_beside(&case.kernel, first)?,
             Some(first) => cuda.load_again(&case.kernel, first)?,
         };
         loaded.fill(memory)?;
@@ -75,4 +96,27 @@ pub(crate) fn sets<'memory>(
 pub(crate) fn numbers(case: &Case, names: &[&str]) -> Vec<usize> {
     let number = |name: &&str| case.resolved.buffers.iter().position(|buffer| buffer.name == *name);
     names.iter().filter_map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECIPE: &str = "//@ [buffer.x]\n//@ type = \"u32\"\n//@ shape = [64]\n//@ [[launch]]\n//@ grid = [1, 1, 1]\n\
+                          //@ block = [32, 1, 1]\n//@ args = [{ buffer = \"x\" }]\n";
+
+    fn code(head: &str, body: &str) -> Code {
+        let module = format!(
+            "{RECIPE}.version 7.0\n.target sm_80\n.address_size 64\n{head}\n.visible .entry one(.param .u64 x)\n{{\n{body}\nret;\n}}\n"
+        );
+        Code::of(&Kernel::parse("one.ptx", &module).unwrap())
+    }
+
+    #[test]
+    fn a_kernel_that_can_remember_has_its_code_loaded_for_each_call() {
+        assert_eq!(code("", ""), Code::Shared);
+        assert_eq!(code(".shared .align 16 .b8 stage[64];\n.const .u32 table[2] = {1, 2};", ""), Code::Shared);
+        assert_eq!(code(".global .u32 calls;", ""), Code::Apart);
+        assert_eq!(code("", ".global .u32 calls;"), Code::Apart);
+    }
 }

@@ -16,7 +16,7 @@ mod signs;
 mod stamp;
 
 pub(crate) use buffers::{BufferKernels, Fingerprint};
-pub(crate) use calls::{numbers, sets};
+pub(crate) use calls::{Code, numbers, sets};
 pub use candidate::Candidate;
 pub(crate) use clocks::Clocks;
 pub use peer::{Peer, PeerError, Workers};
