@@ -70,8 +70,12 @@ pub struct Plan {
     pub warm_ups: usize,
     /// Sets of the candidate's that warm-ups have for themselves, so that no call has seen what a sample is given. Packs that
     /// were made before there were any have none.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub warm_up_sets: usize,
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Before warming up the GPU rests for this long, whoever is next: what the one before did to the clock shall not show.
@@ -180,6 +184,15 @@ mod tests {
         assert_eq!([warm.sets, warm.warm_up_sets], [1, 1]);
         assert_eq!(plan("B2 H8 S512 D64", Contract::Latency, false).calls, 1);
         assert!(small.warm_ups >= 2 && plan("B2 H8 S512 D64", Contract::Latency, false).warm_ups > 100);
+    }
+
+    #[test]
+    fn plans_of_old_packs_are_read_and_written_as_they_are() {
+        let old = r#"{"contract":"graph","calls":308,"sets":308,"warm_ups":10}"#;
+        let read: Plan = serde_json::from_str(old).unwrap();
+        assert_eq!((read.warm_up_sets, serde_json::to_string(&read).unwrap().as_str()), (0, old));
+        let new = plan("B2 H8 S512 D64", Contract::Graph, true);
+        assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(&new).unwrap()).unwrap(), new);
     }
 
     /// `peers/test_plan.py` has the same table: what `bench` and `side_by_side.py` do around a sample is the same.
