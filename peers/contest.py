@@ -9,7 +9,9 @@ import measure
 import parity
 import repeat
 from ours import LoadedKernel
+from plan import Plan
 from report import SECOND
+from stamps import Stamps
 
 TWICE = "fa2"  # measured twice, to see the noise
 
@@ -17,12 +19,12 @@ TWICE = "fa2"  # measured twice, to see the noise
 class Contest:
     """The rows of one problem. A row is a measurement, or it has an `error`; one of ours that is wrong is not timed."""
 
-    def __init__(self, problem, driver):
+    def __init__(self, problem, driver, warm_up):
         # Nothing of the problem before may be freed while a graph is captured.
         gc.collect()
         torch.cuda.empty_cache()
         self.problem, self.driver = problem, driver
-        self.plan = measure.Plan.of(problem)
+        self.plan, self.stamps = Plan.of(problem, warm_up), Stamps(driver)
         self.inputs = measure.draw(problem, self.plan.calls)
         self.reference = parity.reference(problem, self.inputs[0])
         self.stream = torch.cuda.Stream()
@@ -53,7 +55,7 @@ class Contest:
 
     def enter_ours(self, loaded):
         bound = [loaded.bind(inputs, loaded.memory()) for inputs in self.inputs]
-        self.contestants.append(measure.capture(loaded.kernel.name, lambda index: bound[index].run(), self.plan, self.stream))
+        self.capture(loaded.kernel.name, lambda index: bound[index].run())
         self.timed.append((loaded, bound))
 
     def peer(self, peer):
@@ -62,8 +64,10 @@ class Contest:
             with self.row(name, ours=False) as row, peer.context():
                 call = peer.make(self.problem)
                 row["parity"] = parity.judge(self.reference, {"o": call(*self.inputs[0])}, "bshd")
-                step = lambda index: call(*self.inputs[index])
-                self.contestants.append(measure.capture(name, step, self.plan, self.stream))
+                self.capture(name, lambda index: call(*self.inputs[index]))
+
+    def capture(self, name, step):
+        self.contestants.append(measure.capture(name, step, self.plan, self.stream, self.stamps))
 
     @contextlib.contextmanager
     def row(self, name, ours):
@@ -78,7 +82,7 @@ class Contest:
 
     def measure(self, rounds, random):
         """Times all that were entered."""
-        measure.rounds(self.contestants, self.plan, rounds, self.stream, random)
+        measure.rounds(self.contestants, self.plan, rounds, self.stream, random, self.stamps)
         for contestant in self.contestants:
             self.rows[contestant.name].update(measure.row(contestant, self.problem, self.plan))
         for loaded, bound in self.timed:

@@ -6,35 +6,13 @@ to the clock that this implementation gives it. Every round takes each graph onc
 """
 
 import dataclasses
-import math
 import statistics
 import time
 import typing
 
 import torch
 
-ROTATED_BYTES, MOST_BYTES = 132e6, 4e9  # beyond twice the 60 MB of an H200's second-level cache
-SAMPLE_SECONDS = 2e-3  # one replay lasts about this long, or longer
-# Before each sample the GPU rests and then replays the same graph: clock and power follow what runs within some
-# milliseconds, and what the contestant before it did to them shall not show.
-REST_SECONDS, WARM_UP_SECONDS = 2e-3, 10e-3
-# To guess how many calls that takes; operations and bytes per second and seconds per launch, below what an H200 does.
-GUESS_FLOPS, GUESS_BYTES, GUESS_LAUNCH = 4e14, 3.5e12, 4e-6
-
-
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """How many calls in one graph, each with inputs and results of its own: the same for all who solve a problem."""
-
-    calls: int
-    warm_ups: int
-
-    @classmethod
-    def of(cls, problem):
-        guess = problem.flops() / GUESS_FLOPS + problem.bytes() / GUESS_BYTES + GUESS_LAUNCH
-        wanted = max(math.ceil(SAMPLE_SECONDS / guess), math.ceil(ROTATED_BYTES / problem.bytes()))
-        calls = int(max(2, min(wanted, MOST_BYTES // problem.bytes())))
-        return cls(calls, max(2, math.ceil(WARM_UP_SECONDS / (guess * calls))))
+from plan import REST_SECONDS
 
 
 def draw(problem, sets, seed=1234):
@@ -49,7 +27,7 @@ def draw(problem, sets, seed=1234):
 
 @dataclasses.dataclass
 class Contestant:
-    """One implementation, captured, and its times in microseconds per call."""
+    """One implementation, captured; its times in microseconds per call, and the clocks meanwhile."""
 
     name: str
     graph: torch.cuda.CUDAGraph
@@ -57,10 +35,11 @@ class Contestant:
     start: typing.Any = dataclasses.field(default_factory=lambda: torch.cuda.Event(enable_timing=True))
     end: typing.Any = dataclasses.field(default_factory=lambda: torch.cuda.Event(enable_timing=True))
     times: list = dataclasses.field(default_factory=list)
+    clocks: list = dataclasses.field(default_factory=list)
 
 
-def capture(name, step, plan, stream):
-    """A graph of the plan's calls of `step(call)`, all of which have run before."""
+def capture(name, step, plan, stream, stamps):
+    """A graph of the plan's calls of `step(call)`, all of which have run before, between two stamps."""
     with torch.cuda.stream(stream):
         for call in range(plan.calls):
             step(call)
@@ -68,27 +47,41 @@ def capture(name, step, plan, stream):
         graph = torch.cuda.CUDAGraph()
         graph.capture_begin()
         try:
+            stamps.stamp(0)
             results = [step(call) for call in range(plan.calls)]
+            stamps.stamp(1)
         finally:
             graph.capture_end()
     return Contestant(name, graph, results)
 
 
-def rounds(contestants, plan, count, stream, random):
+def rest(seconds=REST_SECONDS):
+    """Lets the GPU be idle for a moment, after all that it was given: so begins every sample, whoever's it is."""
+    torch.cuda.synchronize()
+    time.sleep(seconds)
+
+
+def sample(contestant, plan, stream, stamps):
+    """Microseconds of a call, and megahertz. Nothing stands between the warm-up and what is timed."""
+    rest()
+    with torch.cuda.stream(stream):
+        for _ in range(plan.warm_ups):
+            contestant.graph.replay()
+        contestant.start.record()
+        contestant.graph.replay()
+        contestant.end.record()
+    torch.cuda.synchronize()
+    return contestant.start.elapsed_time(contestant.end) * 1e3 / plan.calls, stamps.megahertz()
+
+
+def rounds(contestants, plan, count, stream, random, stamps):
     """Takes `count` samples of each; one round before them warms up."""
     for number in range(count + 1):
-        with torch.cuda.stream(stream):
-            for contestant in random.sample(contestants, len(contestants)):
-                stream.synchronize()
-                time.sleep(REST_SECONDS)
-                for _ in range(plan.warm_ups):
-                    contestant.graph.replay()
-                contestant.start.record()
-                contestant.graph.replay()
-                contestant.end.record()
-        stream.synchronize()
-        for contestant in contestants if number else []:
-            contestant.times.append(contestant.start.elapsed_time(contestant.end) * 1e3 / plan.calls)
+        for contestant in random.sample(contestants, len(contestants)):
+            microseconds, megahertz = sample(contestant, plan, stream, stamps)
+            if number:
+                contestant.times.append(microseconds)
+                contestant.clocks.append(megahertz)
 
 
 def row(contestant, problem, plan):
@@ -99,6 +92,7 @@ def row(contestant, problem, plan):
         "name": contestant.name,
         "calls": plan.calls,
         "us": [round(time, 4) for time in contestant.times],
+        "megahertz": [clock and round(clock, 1) for clock in contestant.clocks],
         "median_us": median,
         "tflops": problem.flops() / median / 1e6,
     }

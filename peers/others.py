@@ -38,8 +38,15 @@ def make_fa4(problem):
     return lambda q, k, v: flash_attn_func(q, k, v, causal=problem.causal)[0]
 
 
+def make_triton(problem):
+    import triton_attention
+
+    return triton_attention.make(problem)
+
+
 PEERS = {
     "fa2": Peer("fa2", make_sdpa, lambda: sdpa_kernel(SDPBackend.FLASH_ATTENTION)),
     "cudnn": Peer("cudnn", make_sdpa, lambda: sdpa_kernel(SDPBackend.CUDNN_ATTENTION)),
     "fa4": Peer("fa4", make_fa4),
+    "triton": Peer("triton", make_triton),
 }

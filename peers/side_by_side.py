@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Our attention kernels beside others' on one GPU: FlashAttention-2 and cuDNN through torch, FlashAttention-4.
+"""Our attention kernels beside others' on one GPU: FlashAttention-2 and cuDNN through torch, FlashAttention-4, Triton.
 
-    veriflash ptx --problem 'B2 H8 S512 D64 causal' --config 1 --out kernels/small     (anywhere)
+    veriflash ptx --problem 'B2 H8 S512 D64 causal' --arch sm_90 --out kernels/small   (anywhere)
     python3 peers/side_by_side.py --kernels kernels --grid small --out rows.jsonl      (with a GPU)
 """
 
@@ -15,9 +15,10 @@ import time
 import arguments
 import recipe
 import report
+from plan import WARM_UP_SECONDS
 from problems import GRIDS
 
-PEER_NAMES = ("fa2", "cudnn", "fa4")
+PEER_NAMES = ("fa2", "cudnn", "fa4", "triton")
 FAILED, BAD_INPUT = 1, 2  # exit codes
 
 
@@ -31,7 +32,8 @@ def options():
     add("--kernels", nargs="+", required=True, metavar="DIR", help="folders of kernels, or single files")
     add("--grid", type=names_of(GRIDS), default=list(GRIDS), help=f"some of {','.join(GRIDS)}; all unless given")
     add("--peers", type=names_of(PEER_NAMES), default=list(PEER_NAMES), help=f"some of {','.join(PEER_NAMES)}; all unless given")
-    add("--rounds", type=int, default=9, help="samples of each; 0 measures nothing (default: 9)")
+    add("--rounds", type=int, default=12, help="samples of each; 0 measures nothing (default: 12)")
+    add("--warm-up", type=float, default=WARM_UP_SECONDS * 1e3, metavar="MILLISECONDS", help="before each sample (default: 10)")
     add("--launches", type=int, default=0, metavar="N", help="also compare N launches on one stream, and on eight, to the bit")
     add("--out", type=pathlib.Path, metavar="FILE", help="write every row as a line of JSON")
     add("--dry-run", action="store_true", help="say what would be launched, and how; needs no GPU")
@@ -111,7 +113,7 @@ def compete(problem, kernels, peers, driver, chosen, shuffle):
     """All rows of one problem."""
     from contest import Contest
 
-    entered = Contest(problem, driver)
+    entered = Contest(problem, driver, chosen.warm_up * 1e-3)
     for kernel in kernels:
         entered.ours(kernel, chosen.launches, time=chosen.rounds > 0)
     if entered.contestants:

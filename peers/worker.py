@@ -3,9 +3,10 @@
 
     python3 peers/worker.py fa2
 
-    {"open": {"batch": 2, …}, "plan": {"contract": "graph", "calls": 300, "sets": 300, "warm_ups": 3}}   → {"error": 0.4}
-    {"sample": true}                                                                      → {"seconds": 7.1e-6, "megahertz": 1965.0}
-    {"verify": true}                                                                      → {"error": 0.4}
+    {"open": {"batch": 2, …}, "plan": {"contract": "graph", "calls": 300, "sets": 300, "warm_ups": 3, "rest": 0.002}}
+                          → {"error": 0.4}
+    {"sample": true}      → {"seconds": 7.1e-6, "megahertz": 1965.0}
+    {"verify": true}      → {"error": 0.4}
 
 What goes wrong is answered with {"failed": why}; the process stays.
 """
@@ -14,33 +15,12 @@ import contextlib
 import gc
 import json
 import os
-import pathlib
 import sys
 import time
 
 # The answers have the standard output for themselves: libraries that print go to the other one.
 ANSWERS = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
-
-
-class Stamps:
-    """A multiprocessor's own clocks at both ends of a sample."""
-
-    def __init__(self, driver):
-        self.driver, module = driver, driver.load(pathlib.Path(__file__).with_name("stamp.ptx").read_text())
-        self.function = driver.function(module, "stamp", 0)
-        self.words = torch.zeros(6, dtype=torch.int64, device="cuda")
-
-    def stamp(self, which):
-        launch = recipe.Launch("stamp", (1, 1, 1), (1, 1, 1), None, 0, 1, False, [])
-        packed = arguments.Packed([ctypes.c_uint64(self.words[3 * which :].data_ptr())])
-        self.driver.launch(self.function, launch, packed, torch.cuda.current_stream().cuda_stream)
-
-    def megahertz(self):
-        place, cycles, nanoseconds, end_place, end_cycles, end_nanoseconds = self.words.tolist()
-        if place != end_place or end_nanoseconds <= nanoseconds:
-            return None
-        return (end_cycles - cycles) / (end_nanoseconds - nanoseconds) * 1e3
 
 
 class Opened:
@@ -92,7 +72,7 @@ class Opened:
     def sample(self):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         with self.peer.context(), torch.cuda.stream(self.stream):
-            torch.cuda.synchronize()
+            measure.rest(self.plan["rest"])
             for _ in range(self.plan["warm_ups"]):
                 self.run()  # the clock follows; meanwhile the host puts the sample behind
             if not self.graph:
@@ -121,11 +101,12 @@ def versions(name):
     parts = [f"torch {torch.__version__}", f"CUDA {torch.version.cuda}"]
     if name == "cudnn":
         parts.append(f"cuDNN {torch.backends.cudnn.version()}")
-    if name == "fa4":
+    package = {"fa4": "flash-attn-4", "triton": "triton"}.get(name)
+    if package:
         from importlib import metadata
 
         with contextlib.suppress(metadata.PackageNotFoundError):
-            parts.append(f"flash-attn-4 {metadata.version('flash-attn-4')}")
+            parts.append(f"{package} {metadata.version(package)}")
     return ", ".join(parts)
 
 
@@ -151,17 +132,14 @@ def serve(name):
 
 if __name__ == "__main__":
     try:
-        import ctypes
-
         import torch
 
-        import arguments
         import measure
         import parity
-        import recipe
         from driver import Driver
         from others import PEERS
         from problems import Problem
+        from stamps import Stamps
 
         serve(sys.argv[1])
     except Exception as error:  # before anything was asked

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Times kernels against FlashAttention-2, cuDNN and FlashAttention-4 on a GPU: paired rounds, intervals, a verdict
+/// Times kernels against FlashAttention-2, cuDNN, FlashAttention-4 and Triton on a GPU: paired rounds, intervals, a verdict
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  veriflash bench                                       the standard problem, the planner's kernel, all peers\n  veriflash bench --grid main --csv samples.csv         24 problems, with every raw sample\n  veriflash bench --kernel my/kernel.toml --peers cudnn\n  veriflash bench --problem 'B1 H8 S4096 D128 causal' --contract latency --warm\n\nThe candidate is timed twice under two names: what differs between these is noise. A verdict is FASTER, SLOWER, EQUAL (within 1 %) or AMBIGUOUS. Exit 0: all decided, whoever won; 1: a time cannot be believed or a result is wrong; 4: something is undecided."
@@ -48,8 +48,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", requires = "config", value_parser = splits)]
     splits: Option<u32>,
 
-    /// Peers, with commas between: fa2 and cudnn (through torch), fa4 (FlashAttention-4)
-    #[arg(long, value_delimiter = ',', default_value = "fa2,cudnn,fa4")]
+    /// Peers, with commas between: fa2 and cudnn (through torch), fa4 (FlashAttention-4), triton
+    #[arg(long, value_delimiter = ',', default_value = "fa2,cudnn,fa4,triton")]
     peers: Vec<String>,
 
     /// What is timed: `graph` (time on the GPU inside of a CUDA graph), `stream` (calls in a row), `latency` (one call, waited

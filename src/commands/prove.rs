@@ -62,8 +62,8 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', value_parser = grid, default_value = "small,main")]
     grid: Vec<Grid>,
 
-    /// Who is measured beside them: fa2 and cudnn (through torch), fa4 (FlashAttention-4)
-    #[arg(long, value_delimiter = ',', default_value = "fa2,cudnn,fa4")]
+    /// Who is measured beside them: fa2 and cudnn (through torch), fa4 (FlashAttention-4), triton
+    #[arg(long, value_delimiter = ',', default_value = "fa2,cudnn,fa4,triton")]
     peers: Vec<String>,
 
     /// The Python that has torch

@@ -52,8 +52,21 @@ impl Cuda {
         }
     }
 
+    /// The same kernel once more, with buffers of its own and the code of the first, variables in it included.
+    pub fn load_beside(&self, kernel: &Kernel, first: &Loaded) -> Result<Loaded, Error> {
+        self.place_with(kernel, || Ok(first.module.clone()))
+    }
+
     /// Buffers, arguments, and the code.
     fn place(&self, kernel: &Kernel, module: impl FnOnce() -> Result<Module, Error>) -> Result<Loaded, Error> {
+        self.place_with(kernel, || Ok(Arc::new(module()?)))
+    }
+
+    fn place_with(
+        &self,
+        kernel: &Kernel,
+        module: impl FnOnce() -> Result<Arc<Module>, Error>,
+    ) -> Result<Loaded, Error> {
         let resolved = kernel.resolve(&Limits::default())?;
         self.check_clusters(&resolved)?;
         let _entered = self.context.enter()?;
@@ -86,7 +99,7 @@ impl Cuda {
 pub struct Loaded {
     resolved: Resolved,
     entries: Vec<Entry>,
-    module: Module,
+    module: Arc<Module>,
     buffers: Vec<Storage>,
     /// What the kernel asserts of itself, and which buffer has its report.
     assertions: Option<(Assertions, usize)>,

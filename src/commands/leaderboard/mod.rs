@@ -30,8 +30,8 @@ pub struct Arguments {
     #[arg(long, value_name = "PROBLEM")]
     problem: Option<Problem>,
 
-    /// Peers, with commas between: fa2 and cudnn (through torch), fa4 (FlashAttention-4)
-    #[arg(long, value_delimiter = ',', default_value = "fa2,cudnn,fa4")]
+    /// Peers, with commas between: fa2 and cudnn (through torch), fa4 (FlashAttention-4), triton
+    #[arg(long, value_delimiter = ',', default_value = "fa2,cudnn,fa4,triton")]
     peers: Vec<String>,
 
     /// What is timed: `graph`, `stream`, `latency` or `host`, as in `bench`

@@ -2,15 +2,14 @@
 
 use std::time::Instant;
 
+use cuda::Cuda;
 use launch::Memory;
-use rayon::prelude::*;
 
 use super::point::{Contender, Missing, Point};
-use super::run::Bencher;
+use super::run::{Bencher, drawn};
 use crate::case::Case;
 use crate::figures::Figure;
 use crate::gpu::{Candidate, Contract, Peer, PeerError, Plan};
-use crate::harness::{self, Poison};
 use crate::measure::{self, Reading, Stopwatch};
 
 /// A field, measured, and who fell out of it on the GPU.
@@ -26,14 +25,10 @@ impl Bencher {
     pub fn field(&mut self, cases: &[(String, Case)], contract: Contract, cold: bool) -> Result<Field, String> {
         let (_, first) = cases.first().ok_or("there is no kernel to time")?;
         let plan = Plan::of(&first.problem, self.device(), contract, cold, self.patience.warm_up);
-        let (mut runners, mut fallen) = self.candidates(cases, plan)?;
-        let mut absent = self.missing.clone();
-        for number in 0..self.peers.len() {
-            match self.peers[number].open(&first.problem, plan) {
-                Ok(error) => runners.push(Runner::of_peer(number, &self.peers[number], error)),
-                Err(PeerError(why)) => absent.push(Missing { name: self.peers[number].name.clone(), why }),
-            }
-        }
+        let (candidates, ready, mut absent) =
+            self.open(&first.problem, plan, |cuda, seed| candidates(cuda, cases, plan, seed));
+        let (mut runners, mut fallen) = candidates?;
+        runners.extend(ready.into_iter().map(|(number, error)| Runner::of_peer(number, &self.peers[number], error)));
         let rounds = loop {
             let until = Instant::now() + self.patience.time;
             let mut watch = Watch { runners: &mut runners, peers: &mut self.peers, until, died: None };
@@ -54,38 +49,37 @@ impl Bencher {
         let leader = cases.iter().find(leads).map_or(first, |(_, case)| case);
         Ok(Field { point: self.finish(leader, plan, contenders, absent, rounds), fallen })
     }
-
-    /// Every kernel that runs and is right, the first of them twice.
-    fn candidates(&self, cases: &[(String, Case)], plan: Plan) -> Result<(Vec<Runner>, Vec<Missing>), String> {
-        let (mut runners, mut fallen): (Vec<Runner>, Vec<Missing>) = (vec![], vec![]);
-        let mut drawn: Option<(&Case, Vec<Memory>)> = None;
-        for (name, case) in cases {
-            // Kernels that read the same buffers are given the same numbers, drawn once.
-            if drawn.as_ref().is_none_or(|(of, _)| of.kernel.recipe.buffers != case.kernel.recipe.buffers) {
-                drawn = Some((case, draw(case, self.seed, plan.sets)?));
-            }
-            let memories = drawn.as_ref().map_or(&[][..], |(_, memories)| memories);
-            let load = || Candidate::new(&self.cuda, case, plan, memories);
-            let again = runners.is_empty().then(load).transpose();
-            match again.and_then(|again| Ok((load()?, again))) {
-                Err(why) => fallen.push(Missing { name: name.clone(), why }),
-                Ok((candidate, again)) => {
-                    runners.push(Runner::of_kernel(name.clone(), candidate));
-                    runners.extend(again.map(|again| Runner::of_kernel(format!("{name} again"), again)));
-                }
-            }
-        }
-        match (runners.is_empty(), fallen.first()) {
-            (true, Some(Missing { name, why })) => Err(format!("nobody is left: {name}: {why}")),
-            _ => Ok((runners, fallen)),
-        }
-    }
 }
 
-/// One memory for each set, drawn side by side.
-fn draw(case: &Case, seed: u64, sets: usize) -> Result<Vec<Memory>, String> {
-    let one = |set: usize| harness::memory(case, seed + set as u64, Poison::Signalling);
-    (0..sets).into_par_iter().map(one).collect::<Result<_, _>>().map_err(|error| error.to_string())
+/// Every kernel that runs and is right, the first of them twice.
+fn candidates(
+    cuda: &Cuda,
+    cases: &[(String, Case)],
+    plan: Plan,
+    seed: u64,
+) -> Result<(Vec<Runner>, Vec<Missing>), String> {
+    let (mut runners, mut fallen): (Vec<Runner>, Vec<Missing>) = (vec![], vec![]);
+    let mut inputs: Option<(&Case, Vec<Memory>)> = None;
+    for (name, case) in cases {
+        // Kernels that read the same buffers are given the same numbers, drawn once.
+        if inputs.as_ref().is_none_or(|(of, _)| of.kernel.recipe.buffers != case.kernel.recipe.buffers) {
+            inputs = Some((case, drawn(case, seed, plan.sets)?));
+        }
+        let memories = inputs.as_ref().map_or(&[][..], |(_, memories)| memories);
+        let load = || Candidate::new(cuda, case, plan, memories);
+        let again = runners.is_empty().then(load).transpose();
+        match again.and_then(|again| Ok((load()?, again))) {
+            Err(why) => fallen.push(Missing { name: name.clone(), why }),
+            Ok((candidate, again)) => {
+                runners.push(Runner::of_kernel(name.clone(), candidate));
+                runners.extend(again.map(|again| Runner::of_kernel(format!("{name} again"), again)));
+            }
+        }
+    }
+    match (runners.is_empty(), fallen.first()) {
+        (true, Some(Missing { name, why })) => Err(format!("nobody is left: {name}: {why}")),
+        _ => Ok((runners, fallen)),
+    }
 }
 
 /// One who is timed.

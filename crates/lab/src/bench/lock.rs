@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn every_package_has_its_version_and_its_hash() {
         let lock = lock();
-        assert_eq!(lock.peer.keys().collect::<Vec<_>>(), ["cudnn", "fa2", "fa4"]);
+        assert_eq!(lock.peer.keys().collect::<Vec<_>>(), ["cudnn", "fa2", "fa4", "triton"]);
         for package in lock.peer.values().flat_map(|peer| &peer.packages) {
             let hash = package.sha256.len() == 64 && package.sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
             assert!(hash && package.version.starts_with(|c: char| c.is_ascii_digit()), "{}", package.name);
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_is_left_out_or_of_another_version_decides_nothing() {
-        let mut all = point(&[10.0, 10.0, 12.0, 12.0, 12.0]);
+        let mut all = point(&[10.0, 10.0, 12.0, 12.0, 12.0, 12.0]);
         for (contender, (name, pinned)) in all.contenders.iter_mut().skip(CANDIDATES).zip(lock().peer) {
             (contender.name, contender.identity) = (name, pinned.says);
         }
@@ -81,6 +81,6 @@ mod tests {
         other.contenders[2].identity = "torch 1.0".into();
         assert!(objections(&other)[0].state.why().unwrap().contains("cudnn is `torch 1.0`"));
         all.contenders.pop();
-        assert!(objections(&all)[0].state.why().unwrap().contains("fa4 was not measured"));
+        assert!(objections(&all)[0].state.why().unwrap().contains("triton was not measured"));
     }
 }

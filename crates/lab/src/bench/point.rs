@@ -163,7 +163,7 @@ pub mod tests {
         Point {
             subject: Subject { kernel: "k".into(), module: "m".into(), recipe: "r".into() },
             problem: "B1 H1 S64 D64".into(),
-            plan: Plan { contract: Contract::Graph, calls: 10, sets: 10, warm_ups: 2 },
+            plan: Plan { contract: Contract::Graph, calls: 10, sets: 10, warm_ups: 2, warm_up_sets: 1 },
             peaks: Peaks { operations: Figure::new(1e15), bytes: Figure::new(1e12) },
             floor: Floor { operations: Figure::new(1e9), bytes: None },
             contenders: (0..microseconds.len()).map(contender).collect(),

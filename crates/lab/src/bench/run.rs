@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use attention::Problem;
 use cuda::{Cuda, Monitor};
 use launch::Memory;
 use rayon::prelude::*;
@@ -79,26 +80,12 @@ impl Bencher {
     pub fn point(&mut self, case: &Case, contract: Contract, cold: bool) -> Result<Point, String> {
         data::check(case)?;
         let plan = Plan::of(&case.problem, self.cuda.device(), contract, cold, self.patience.warm_up);
-        let memories = drawn(case, self.seed, plan.sets)?;
-        let candidate = || Candidate::new(&self.cuda, case, plan, &memories);
-        // Some peers compile for seconds: all make ready side by side, and nothing is timed meanwhile.
-        let (candidates, opened) = std::thread::scope(|scope| {
-            let open = |peer: &'_ mut Peer| peer.open(&case.problem, plan);
-            let handles: Vec<_> = self.peers.iter_mut().map(|peer| scope.spawn(move || open(peer))).collect();
-            let candidates = candidate().and_then(|first| Ok([first, candidate()?]));
-            let gone = || Err(PeerError("its thread ended".into()));
-            let opened: Vec<_> = handles.into_iter().map(|handle| handle.join().unwrap_or_else(|_| gone())).collect();
-            (candidates, opened)
+        let (candidates, mut ready, mut absent) = self.open(&case.problem, plan, |cuda, seed| {
+            let memories = drawn(case, seed, plan.sets)?;
+            let candidate = || Candidate::new(cuda, case, plan, &memories);
+            Ok::<_, String>([candidate()?, candidate()?])
         });
         let mut candidates = candidates?;
-        let mut absent = self.missing.clone();
-        let mut ready = vec![];
-        for (number, (peer, opened)) in self.peers.iter().zip(opened).enumerate() {
-            match opened {
-                Ok(error) => ready.push((number, error)),
-                Err(error) => absent.push(missing(&peer.name, error)),
-            }
-        }
         let rounds = loop {
             let mut watch = Watch {
                 candidates: &mut candidates,
@@ -123,6 +110,32 @@ impl Bencher {
         };
         let contenders = self.contenders(&candidates, &ready);
         Ok(self.finish(case, plan, contenders, absent, rounds))
+    }
+
+    /// Makes peers ready, each with its number and its error, and `own` beside them; also those that are missing. Some peers compile for
+    /// seconds: all of it goes on side by side, and nothing is timed meanwhile.
+    pub(super) fn open<T>(
+        &mut self,
+        problem: &Problem,
+        plan: Plan,
+        own: impl FnOnce(&Cuda, u64) -> T,
+    ) -> (T, Vec<(usize, Figure)>, Vec<Missing>) {
+        let (made, opened) = std::thread::scope(|scope| {
+            let open = |peer: &'_ mut Peer| peer.open(problem, plan);
+            let handles: Vec<_> = self.peers.iter_mut().map(|peer| scope.spawn(move || open(peer))).collect();
+            let made = own(&self.cuda, self.seed);
+            let gone = || Err(PeerError("its thread ended".into()));
+            let opened: Vec<_> = handles.into_iter().map(|handle| handle.join().unwrap_or_else(|_| gone())).collect();
+            (made, opened)
+        });
+        let (mut ready, mut absent) = (vec![], self.missing.clone());
+        for (number, (peer, opened)) in self.peers.iter().zip(opened).enumerate() {
+            match opened {
+                Ok(error) => ready.push((number, error)),
+                Err(error) => absent.push(missing(&peer.name, error)),
+            }
+        }
+        (made, ready, absent)
     }
 
     /// Looks at what the last sample left.

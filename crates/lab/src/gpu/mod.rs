@@ -4,6 +4,7 @@
 //! after the last one, so that a call that did nothing, or the work of another, shows.
 
 mod buffers;
+mod calls;
 mod candidate;
 mod clocks;
 mod delay;
@@ -15,8 +16,8 @@ mod signs;
 mod stamp;
 
 pub(crate) use buffers::{BufferKernels, Fingerprint};
+pub(crate) use calls::{Code, numbers, sets};
 pub use candidate::Candidate;
-pub(crate) use candidate::{numbers, sets};
 pub(crate) use clocks::Clocks;
 pub use peer::{Peer, PeerError, Workers};
 pub use plan::{Contract, Plan, WARM_UP};

@@ -14,7 +14,7 @@ use attention::visibility::MaskKind;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::plan::Plan;
+use super::plan::{Plan, REST};
 use crate::figures::Figure;
 use crate::measure::Reading;
 
@@ -78,7 +78,10 @@ impl Peer {
     /// Makes ready for a problem; the largest error of its results, in units of what is allowed.
     pub fn open(&mut self, problem: &Problem, plan: Plan) -> Result<Figure, PeerError> {
         let described = describe(problem)?;
-        let plan = json!({ "contract": plan.contract.name(), "calls": plan.calls, "sets": plan.sets, "warm_ups": plan.warm_ups });
+        let plan = json!({
+            "contract": plan.contract.name(), "calls": plan.calls, "sets": plan.sets, "warm_ups": plan.warm_ups,
+            "rest": REST.as_secs_f64(),
+        });
         let answer = self.ask(&json!({ "open": described, "plan": plan }), START)?;
         number(&answer, "error").map(Figure::new)
     }
@@ -169,7 +172,7 @@ mod tests {
     }
 
     fn plan() -> Plan {
-        Plan { contract: super::super::plan::Contract::Graph, calls: 2, sets: 2, warm_ups: 2 }
+        Plan { contract: super::super::plan::Contract::Graph, calls: 2, sets: 2, warm_ups: 2, warm_up_sets: 1 }
     }
 
     #[test]

@@ -68,7 +68,18 @@ pub struct Plan {
     pub sets: usize,
     /// How often these calls are made, right before a sample, so that the GPU has the clock that they give it.
     pub warm_ups: usize,
+    /// Sets of the candidate's that warm-ups have for themselves, so that no call has seen what a sample is given. Packs that
+    /// were made before there were any have none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub warm_up_sets: usize,
 }
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
+/// Before warming up the GPU rests for this long, whoever is next: what the one before did to the clock shall not show.
+pub const REST: Duration = Duration::from_millis(2);
 
 /// Before a sample the same work is done for about this long: clock and power follow within some milliseconds. With 20 ms and more, the
 /// power limit of an H200 makes samples of long problems twice as noisy.
@@ -89,15 +100,16 @@ impl Plan {
         let guess = floor(problem, cold).seconds(&peaks(device)) / GUESSED_SHARE + GUESSED_LAUNCH;
         let bytes = bytes(problem);
         let for_time = if contract == Contract::Latency { 1.0 } else { (SAMPLE_SECONDS / guess).ceil() };
+        let for_cache = (CACHES * f64::from(device.cache_bytes) / bytes).ceil();
         let calls = if cold {
-            let for_cache = (CACHES * f64::from(device.cache_bytes) / bytes).ceil();
             for_time.max(for_cache).min(MOST_BYTES / bytes).max(2.0) as usize
         } else {
             for_time.max(1.0) as usize
         };
         // At least two: while the GPU is at them, the host puts the sample behind them.
         let warm_ups = (warm_up.as_secs_f64() / (guess * calls as f64)).ceil().max(2.0) as usize;
-        Plan { contract, calls, sets: if cold { calls } else { 1 }, warm_ups }
+        let [sets, warm_up_sets] = if cold { [calls, calls.min(for_cache as usize).max(1)] } else { [1, 1] };
+        Plan { contract, calls, sets, warm_ups, warm_up_sets }
     }
 
     pub fn is_cold(&self) -> bool {
@@ -166,9 +178,38 @@ mod tests {
         assert!(small.calls == small.sets && small.sets as f64 * 4.2e6 > 2.0 * 60e6 && small.calls > 100, "{small:?}");
         let large = plan("B1 H32 S16384 D64", Contract::Graph, true);
         assert!(large.calls == large.sets && (2..=4).contains(&large.sets), "{large:?}");
-        assert_eq!(plan("B2 H8 S512 D64", Contract::Graph, false).sets, 1);
+        assert!(small.warm_up_sets as f64 * 4.2e6 > 2.0 * 60e6 && small.warm_up_sets < 40, "{small:?}");
+        assert_eq!(large.warm_up_sets, 1, "one of them is larger than the cache, twice");
+        let warm = plan("B2 H8 S512 D64", Contract::Graph, false);
+        assert_eq!([warm.sets, warm.warm_up_sets], [1, 1]);
         assert_eq!(plan("B2 H8 S512 D64", Contract::Latency, false).calls, 1);
         assert!(small.warm_ups >= 2 && plan("B2 H8 S512 D64", Contract::Latency, false).warm_ups > 100);
+    }
+
+    #[test]
+    fn plans_of_old_packs_are_read_and_written_as_they_are() {
+        let old = r#"{"contract":"graph","calls":308,"sets":308,"warm_ups":10}"#;
+        let read: Plan = serde_json::from_str(old).unwrap();
+        assert_eq!((read.warm_up_sets, serde_json::to_string(&read).unwrap().as_str()), (0, old));
+        let new = plan("B2 H8 S512 D64", Contract::Graph, true);
+        assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(&new).unwrap()).unwrap(), new);
+    }
+
+    /// `peers/test_plan.py` has the same table: what `bench` and `side_by_side.py` do around a sample is the same.
+    #[test]
+    fn scripts_make_the_same_plans() {
+        for (problem, calls, warm_ups) in [
+            ("B2 H8 S512 D64 full", 308, 5),
+            ("B2 H8 S512 D64 causal", 324, 5),
+            ("B8 H32 S2048 D64 causal", 7, 5),
+            ("B4 H16 S4096 D128 full", 2, 4),
+            ("B4 H16 S4096 D128 causal", 4, 4),
+            ("B1 H32 S16384 D64 full", 2, 2),
+            ("B1 H32 Sq1 Sk8192 D128 full", 28, 5),
+        ] {
+            let plan = plan(problem, Contract::Graph, true);
+            assert_eq!((plan.calls, plan.warm_ups), (calls, warm_ups), "{problem}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::delays::delayed;
 use crate::Settings;
 use crate::case::Case;
 use crate::figures::{Figure, Subject};
-use crate::gpu::{BufferKernels, Fingerprint, numbers, rows, sets};
+use crate::gpu::{BufferKernels, Code, Fingerprint, numbers, rows, sets};
 use crate::guard::{Guard, Objection};
 use crate::harness::{self, Poison};
 
@@ -97,7 +97,7 @@ impl Track {
     fn new(cuda: &Cuda, case: &Case, memories: &[Memory]) -> Result<Track, cuda::Error> {
         let streams = (0..SETS).map(|_| Stream::new(cuda.context())).collect::<Result<_, _>>()?;
         let mut track = Track {
-            sets: sets(cuda, case, memories)?,
+            sets: sets(cuda, case, memories, Code::Apart)?,
             streams,
             kernels: BufferKernels::new(cuda.context())?,
             inputs: numbers(case, &case.inputs()),
