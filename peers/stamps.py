@@ -1,4 +1,4 @@
-"""A multiprocessor's own clocks at both ends of a sample: how fast the GPU's clock ran meanwhile."""
+"""A multiprocessor's own clocks at both ends of a sample: how long it took, and how fast the GPU's clock ran meanwhile."""
 
 import ctypes
 import pathlib
@@ -22,6 +22,11 @@ class Stamps:
         launch = recipe.Launch("stamp", (1, 1, 1), (1, 1, 1), None, 0, 1, False, [])
         packed = arguments.Packed([ctypes.c_uint64(self.words[3 * which :].data_ptr())])
         self.driver.launch(self.function, launch, packed, torch.cuda.current_stream().cuda_stream)
+
+    def seconds(self):
+        """Between the two, by the GPU's timer. Events stand outside of a graph, and see how long its launch takes, too."""
+        _, _, begin, _, _, end = self.words.tolist()
+        return (end - begin) * 1e-9
 
     def megahertz(self):
         """Of the clock between the two, after both were passed; nothing if they were on different multiprocessors."""
