@@ -20,6 +20,8 @@ pub struct Config {
     pub stages: u32,
     /// Whether warps hand over where the values were. It takes a barrier more, and no memory.
     pub merges_in_values: bool,
+    /// Whether warpgroups take turns at the tensor cores. Otherwise each leaves key tiles out that its own queries do not see.
+    pub turns: bool,
     pub math: Math,
     /// Whether the kernel asserts that its own steps are sound: slower, and a failed assertion ends the launch.
     pub debug: bool,
@@ -65,6 +67,7 @@ const TENSOR: Config = Config {
     warp_rows: 16,
     stages: 2,
     merges_in_values: false,
+    turns: false,
     math: Math::Tensor,
     debug: false,
     splits: 1,
@@ -88,14 +91,18 @@ pub const CONFIGS: [Config; 9] = [
 ];
 
 /// What rows for sm_90a have in common. The first four warps copy.
-const WARPGROUP: Config = Config { copy_warps: 4, math: Math::Warpgroup, ..TENSOR };
+const WARPGROUP: Config = Config { copy_warps: 4, turns: true, math: Math::Warpgroup, ..TENSOR };
 
 #[rustfmt::skip] // One row per line.
-pub const HOPPER: [Config; 4] = [
+pub const HOPPER: [Config; 6] = [
     Config { id: 10, rows: 128, keys: 128, warps: 12, stages: 2, ..WARPGROUP },
     Config { id: 11, rows: 256, keys: 64, warps: 20, stages: 5, ..WARPGROUP },
+    // For few queries: many blocks.
     Config { id: 12, rows: 64, keys: 128, warps: 8, stages: 4, ..WARPGROUP },
     Config { id: 13, rows: 192, keys: 80, warps: 16, stages: 3, ..WARPGROUP },
+    // For causal masks: of the tiles at the diagonal, the first warpgroups see few.
+    Config { id: 14, rows: 256, keys: 64, warps: 20, stages: 5, turns: false, ..WARPGROUP },
+    Config { id: 15, rows: 128, keys: 64, warps: 12, stages: 4, turns: false, ..WARPGROUP },
 ];
 
 /// Products take columns in sixteens.
@@ -183,6 +190,12 @@ impl Config {
         self.computing_warps() / 4
     }
 
+    /// Whether each warpgroup leaves out the key tiles that its own queries do not see. It skips keys while it still holds the values of its last
+    /// tile, so that the ring must have room for all of these.
+    pub const fn skips(&self) -> bool {
+        !self.turns && self.warpgroups() > 1 && (self.rows - 64).div_ceil(self.keys) + 2 <= self.stages
+    }
+
     /// Registers of a thread that copies, and of one that multiplies: together what a block of so many threads is launched with.
     pub const fn role_registers(&self) -> [u32; 2] {
         match self.warpgroups() {
@@ -224,11 +237,11 @@ impl Config {
         if self.merges_in_values { tiles } else { tiles + self.handed_over_bytes(dims) }
     }
 
-    /// Two tiles of queries, rings of keys and values, and two barriers for each stage.
+    /// Two tiles of queries with their notes, rings of keys and values, and two barriers for each stage.
     const fn shared_bytes_of_rings(&self, dims: Dims) -> u32 {
         let (head, value) = (dims.head.next_multiple_of(64), dims.value.next_multiple_of(64));
         let tiles = (2 * self.rows * head + self.stages * self.keys * (head + value)) * 2;
-        tiles + 16 * (2 + 2 * self.stages)
+        tiles + 16 * (2 + 2 * self.stages) + 32
     }
 
     /// In f32: by warps that share queries an output of their rows, and of every 16 rows maximum and sum of two per

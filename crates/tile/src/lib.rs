@@ -48,7 +48,9 @@ pub mod prelude {
         choose, either, for_each, leave_when, predicated, repeat_while, select, when, when_seldom,
     };
     pub use crate::instructions::{barrier, block_index, grid_size, lane_index, thread_index, warp_index};
-    pub use crate::pipeline::{Arrived, Begun, CopyRing, Full, Kept, Loads, Tiles, begin, lanes_have_read, tile_ring};
+    pub use crate::pipeline::{
+        Arrived, Begun, CopyRing, Full, Kept, Loads, Tiles, begin, lanes_have_read, noted_ring, tile_ring,
+    };
     pub use crate::roles::{Meeting, Turns, Warpgroup, consumers, producer, roles};
     pub use crate::values::{
         Accumulator, BF16, Cell, Coordinate, Element, F16, F32, Fragment, HandedRows, I32, InFlight, Matrix, Packed,

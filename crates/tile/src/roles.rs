@@ -127,49 +127,43 @@ impl Meeting {
 
 /// Warpgroups take turns at the tensor cores, so that one multiplies while another takes exponentials. Made before the roles.
 pub struct Turns {
-    first: u32,
+    /// None: everybody may multiply at any time.
+    first: Option<u32>,
 }
 
 impl Turns {
+    /// Of so many warpgroups; a single one needs none.
     #[track_caller]
     pub fn new(warpgroups: u32) -> Turns {
-        Turns { first: if warpgroups > 1 { names(warpgroups) } else { 0 } }
+        Turns { first: (warpgroups > 1).then(|| names(warpgroups)) }
     }
 
     /// Gives the first turn to the first warpgroup: called once by all.
     #[track_caller]
     pub fn begin(&self, warpgroup: &Warpgroup) {
-        if warpgroup.count == 1 {
-            return;
-        }
-        when(warpgroup.number.eq(warpgroup.count - 1), || bar_arrive(self.first, 2 * WARPGROUP));
+        let Some(first) = self.first else { return };
+        when(warpgroup.number.eq(warpgroup.count - 1), || bar_arrive(first, 2 * WARPGROUP));
     }
 
     #[track_caller]
     pub fn wait(&self, warpgroup: &Warpgroup) {
-        if warpgroup.count == 1 {
-            return;
-        }
-        bar_sync(warpgroup.number + self.first, 2 * WARPGROUP);
+        let Some(first) = self.first else { return };
+        bar_sync(warpgroup.number + first, 2 * WARPGROUP);
     }
 
     /// The next warpgroup's turn.
     #[track_caller]
     pub fn pass(&self, warpgroup: &Warpgroup) {
-        if warpgroup.count == 1 {
-            return;
-        }
+        let Some(first) = self.first else { return };
         let next = warpgroup.number + 1;
         let next = crate::control::select(next.eq(warpgroup.count), 0, next);
-        bar_arrive(next + self.first, 2 * WARPGROUP);
+        bar_arrive(next + first, 2 * WARPGROUP);
     }
 
     /// Takes the turn that nobody needs any more: called once by all.
     #[track_caller]
     pub fn end(&self, warpgroup: &Warpgroup) {
-        if warpgroup.count == 1 {
-            return;
-        }
-        when(warpgroup.number.eq(0), || bar_sync(self.first, 2 * WARPGROUP));
+        let Some(first) = self.first else { return };
+        when(warpgroup.number.eq(0), || bar_sync(first, 2 * WARPGROUP));
     }
 }

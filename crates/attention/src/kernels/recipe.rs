@@ -275,8 +275,11 @@ pub(super) fn scale(problem: &Problem, score: &dyn Score) -> Argument {
 
 /// O and the log-sum-exp.
 pub(super) fn result(problem: &Problem, o: &Sizes) -> Result<Vec<Argument>, launch::Fault> {
-    let mut args = tensor(problem, o)?;
-    args.push(named("lse", Argument::buffer("lse")));
+    Ok([tensor(problem, o)?, log_sum_exp(problem)?].concat())
+}
+
+pub(super) fn log_sum_exp(problem: &Problem) -> Result<Vec<Argument>, launch::Fault> {
+    let mut args = vec![named("lse", Argument::buffer("lse"))];
     if problem.packed().is_some() {
         args.push(integer("lse_head_stride", Element::U64, "tq")?);
     } else {

@@ -6,4 +6,4 @@ mod tile_ring;
 
 pub use begun::{Begun, begin};
 pub use copy_ring::{CopyRing, Full};
-pub use tile_ring::{Arrived, Kept, Loads, Tiles, lanes_have_read, tile_ring};
+pub use tile_ring::{Arrived, Kept, Loads, Tiles, lanes_have_read, noted_ring, tile_ring};

@@ -3,18 +3,19 @@
 //! Each stage has two barriers in shared memory: `full` counts the bytes that have arrived, `empty` the warps that have read them. Stage and
 //! parity are the ring's business; its two ends each go round by themselves.
 
-use crate::builder::{here, with};
-use crate::control::{predicated, select};
+use crate::builder::{Reach, here, with};
+use crate::control::{for_each, predicated, select, when};
 use crate::error::{BuildError, Place};
 use crate::instructions::{
-    Pointer, SharedPointer, bar_warp_sync, fence_proxy_async_shared, lane_index, mbarrier_arrive,
-    mbarrier_arrive_expect_tx, mbarrier_wait_parity,
+    Pointer, SharedPointer, bar_warp_sync, cp_async_bulk_wait_group_read, fence_proxy_async_shared, lane_index,
+    ld_shared_v4, mbarrier_arrive, mbarrier_arrive_expect_tx, mbarrier_wait_parity, st_shared_v4_u32,
 };
 use crate::values::{Element, SharedTile, TensorMap, TileAt, U32, Var, View, allocate};
 use std::ops::Deref;
 
 const BARRIER_BYTES: u32 = 8;
 const WARPS_OF_GROUP: u32 = 4;
+const NOTE_BYTES: u32 = 16;
 
 /// `stages` tiles of `rows`, read by so many warpgroups: the end that loads, and the one that reads.
 #[track_caller]
@@ -34,9 +35,24 @@ pub fn tile_ring<E: Element>(
         }
         barriers
     };
-    let stage = Stages { first, full: barriers(1), empty: barriers(warpgroups * WARPS_OF_GROUP), count: stages };
+    let stage = Stages { first, full: barriers(1), empty: barriers(warpgroups * WARPS_OF_GROUP), notes: None };
     let [filled, read] = ["filled", "read"].map(|end| Turn::new(&format!("{name}_{end}"), stages));
     (Loads { stages: stage.again(), map, turn: filled }, Tiles { stages: stage, turn: read, name: name.into() })
+}
+
+/// The same with four words beside each tile, which the end that loads says to the one that reads.
+#[track_caller]
+pub fn noted_ring<E: Element>(
+    name: &str,
+    stages: u32,
+    rows: u32,
+    map: TensorMap<E>,
+    warpgroups: u32,
+) -> (Loads<E>, Tiles<E>) {
+    let (mut loads, mut tiles) = tile_ring(name, stages, rows, map, warpgroups);
+    let notes = allocate((stages * NOTE_BYTES).into(), NOTE_BYTES);
+    (loads.stages.notes, tiles.stages.notes) = (Some(notes), Some(notes));
+    (loads, tiles)
 }
 
 /// Where the stages and their barriers are.
@@ -44,13 +60,13 @@ struct Stages<E> {
     first: SharedTile<E>,
     full: U32,
     empty: U32,
-    count: u32,
+    notes: Option<U32>,
 }
 
 impl<E: Element> Stages<E> {
     /// For the other end. Its tile is the copies' to write, not to be read.
     fn again(&self) -> Stages<E> {
-        Stages { first: self.first.shifted(0.into()), full: self.full, empty: self.empty, count: self.count }
+        Stages { first: self.first.shifted(0.into()), full: self.full, empty: self.empty, notes: self.notes }
     }
 
     #[track_caller]
@@ -66,6 +82,15 @@ impl<E: Element> Stages<E> {
     #[track_caller]
     fn empty(&self, stage: U32) -> SharedPointer {
         Pointer::new(self.empty + stage * BARRIER_BYTES)
+    }
+
+    #[track_caller]
+    fn note(&self, stage: U32) -> SharedPointer {
+        let at = here();
+        let Some(notes) = self.notes else {
+            BuildError::new("this ring has no notes", at).help("make it with `noted_ring`").raise()
+        };
+        Pointer::new(notes + stage * NOTE_BYTES)
     }
 }
 
@@ -105,9 +130,36 @@ impl<E: Element> Loads<E> {
     /// Waits until a stage is free, and starts copying the tile into it.
     #[track_caller]
     pub fn load(&mut self, at: TileAt) {
+        let stage = self.wait();
+        self.start(stage, at);
+    }
+
+    /// The same, with a note.
+    #[track_caller]
+    pub fn load_noted(&mut self, at: TileAt, note: [U32; 4]) {
+        let stage = self.wait();
+        st_shared_v4_u32(self.stages.note(stage), note);
+        self.start(stage, at);
+    }
+
+    /// A note without a tile.
+    #[track_caller]
+    pub fn note(&mut self, note: [U32; 4]) {
+        let stage = self.wait();
+        st_shared_v4_u32(self.stages.note(stage), note);
+        mbarrier_arrive(self.stages.full(stage));
+    }
+
+    #[track_caller]
+    fn wait(&mut self) -> U32 {
         let (stage, parity) = self.turn.advance();
         // The first time round nobody has read anything: the phase before the first counts as complete.
         mbarrier_wait_parity(self.stages.empty(stage), parity ^ 1);
+        stage
+    }
+
+    #[track_caller]
+    fn start(&self, stage: U32, at: TileAt) {
         let (tile, full) = (self.stages.tile(stage), self.stages.full(stage));
         mbarrier_arrive_expect_tx(full, tile.bytes());
         self.map.load(&tile, at, full);
@@ -131,11 +183,21 @@ impl<E: Element> Tiles<E> {
         Arrived { tile: Some(tile), empty, name: self.name.clone(), at }
     }
 
+    /// Leaves the next tiles to the other warpgroups.
+    #[track_caller]
+    pub fn skip(&mut self, count: U32) {
+        for_each(U32::from(0)..count, |_| {
+            let stage = self.wait();
+            arrive(self.stages.empty(stage));
+        });
+    }
+
     /// Waits for the first tile, and keeps one at a time from pass to pass of a loop.
     #[track_caller]
     pub fn keep(mut self) -> Kept<E> {
         let stage = self.wait();
-        Kept { held: Var::new(format!("{}_held", self.name), stage), tiles: self }
+        let var = |end: &str, value: U32| Var::new(format!("{}_{end}", self.name), value).reaching(Reach::Warpgroup);
+        Kept { held: var("held", stage), before: var("before", stage), is_due: var("due", 0.into()), tiles: self }
     }
 
     #[track_caller]
@@ -196,10 +258,14 @@ impl<E> Drop for Arrived<E> {
     }
 }
 
-/// A tile that stays over several passes of a loop.
+/// A tile that stays over several passes of a loop, and after it for as long as its memory is used.
 pub struct Kept<E> {
     tiles: Tiles<E>,
+    /// Its stage, and that of the one before it.
     held: Var<u32>,
+    before: Var<u32>,
+    /// Whether the one before may be released.
+    is_due: Var<u32>,
 }
 
 impl<E: Element> Kept<E> {
@@ -214,11 +280,41 @@ impl<E: Element> Kept<E> {
         self.tile().rows(first, count).of_owner(self)
     }
 
-    /// Its warps have read it: on to the next one, which is waited for.
+    /// The same of the tile before, until it is released.
     #[track_caller]
-    pub fn exchange(&mut self) {
-        arrive(self.tiles.stages.empty(self.held.get()));
+    pub fn rows_before(&self, first: impl Into<U32>, count: u32) -> View<'_, E> {
+        self.tiles.stages.tile(self.before.get()).rows(first, count).of_owner(self)
+    }
+
+    /// What was said with the tile. All lanes have read it when they go on.
+    #[track_caller]
+    pub fn note(&self) -> [U32; 4] {
+        let note = ld_shared_v4::<u32>(self.tiles.stages.note(self.held.get()));
+        bar_warp_sync();
+        note.map(|word| word.reaching(Reach::Warpgroup))
+    }
+
+    /// On to the next tile, which is waited for. The one before stays until it is released.
+    #[track_caller]
+    pub fn take_next(&mut self) {
+        self.before.set(self.held.get());
         let stage = self.tiles.wait();
         self.held.set(stage);
+    }
+
+    /// The warp needs the memory of the tile before no more, once its copies out of there have read it.
+    #[track_caller]
+    pub fn is_done_with_before(&mut self) {
+        self.is_due.set(1);
+    }
+
+    /// Releases the tile before, if that is due.
+    #[track_caller]
+    pub fn release_before(&mut self) {
+        when(self.is_due.get().ne(0), || {
+            cp_async_bulk_wait_group_read(0);
+            arrive(self.tiles.stages.empty(self.before.get()));
+            self.is_due.set(0);
+        });
     }
 }

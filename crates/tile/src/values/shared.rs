@@ -2,13 +2,13 @@
 
 use super::operand::Square;
 use super::rows::row_groups;
-use super::{Element, F32, Matrix, Packed, Pred, RowOperand, Type, U32, U64, Value};
+use super::{Accumulator, Element, F32, Matrix, Packed, Pred, RowOperand, Type, U32, U64, Value};
 use crate::builder::{here, with};
 use crate::control::select;
 use crate::error::BuildError;
 use crate::instructions::{
     GlobalPointer, Pointer, SharedPointer, cp_async_cg_shared_global_16, lane_index, ld_shared, ld_shared_v4,
-    ldmatrix_x4, mov_pair, shared_base, st_shared,
+    ldmatrix_x4, mov_pair, shared_base, st_shared, stmatrix_x4,
 };
 use crate::warps::Warps;
 use std::marker::PhantomData;
@@ -159,6 +159,20 @@ impl<'tile, E: Element> View<'tile, E> {
         here();
         let lanes = self.lanes_of_sixteen_rows();
         RowOperand::loaded((0..self.columns / 16).map(|k| self.squares(lanes, k)))
+    }
+
+    /// Rounds 16 rows of sums to `E`, and stores them here: the warp's own rows.
+    #[track_caller]
+    pub fn store(self, sums: &Accumulator) {
+        let (at, rounded) = (here(), sums.to::<E>("stored"));
+        if [rounded.rows(), rounded.depth()] != [self.rows, self.columns] || self.rows != 16 {
+            let (rows, columns) = (rounded.rows(), rounded.depth());
+            BuildError::new(format!("shapes do not fit: {}×{} = {rows}×{columns}", self.rows, self.columns), at).raise()
+        }
+        let lanes = self.lanes_of_sixteen_rows();
+        for step in 0..self.columns / 16 {
+            stmatrix_x4(self.step(lanes, step, 0), rounded.step(step)[0]);
+        }
     }
 
     /// The registers of 16 columns: a square for every 16 rows.

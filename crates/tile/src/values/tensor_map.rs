@@ -2,9 +2,10 @@
 
 use super::global::declare_bytes;
 use super::{Element, PANEL_COLUMNS, SharedTile, U32, U64, View, panels};
+use crate::control::when;
 use crate::instructions::{
-    Pointer, SharedPointer, cp_async_bulk_tensor_4d_load, cp_async_bulk_tensor_4d_store, parameter_address,
-    prefetch_tensormap,
+    Pointer, SharedPointer, bar_warp_sync, cp_async_bulk_commit_group, cp_async_bulk_tensor_4d_load,
+    cp_async_bulk_tensor_4d_store, fence_proxy_async_shared, lane_index, parameter_address, prefetch_tensormap,
 };
 use std::marker::PhantomData;
 
@@ -52,12 +53,18 @@ impl<E: Element> TensorMap<E> {
         }
     }
 
-    /// Starts copying rows of a tile out of shared memory.
+    /// Starts copying a warp's rows of a tile out of shared memory, after all its lanes have written them. Its first lane starts, and knows when
+    /// they have been read.
     #[track_caller]
     pub fn store(&self, from: View<E>, at: TileAt) {
-        for panel in 0..panels(from.columns) {
-            cp_async_bulk_tensor_4d_store(self.address, coordinates(at, panel), from.panel(panel));
-        }
+        fence_proxy_async_shared();
+        bar_warp_sync();
+        when(lane_index().eq(0), || {
+            for panel in 0..panels(from.columns) {
+                cp_async_bulk_tensor_4d_store(self.address, coordinates(at, panel), from.panel(panel));
+            }
+            cp_async_bulk_commit_group();
+        });
     }
 }
 

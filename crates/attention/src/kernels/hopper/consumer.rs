@@ -1,15 +1,13 @@
 //! What a warpgroup computes: 64 queries of each tile of the output.
 
-use super::super::parts::destination::Place;
-use super::super::parts::key_share::KeyShare;
+use super::super::parts::block::Block;
 use super::super::parts::online_softmax::OnlineSoftmax;
 use super::super::parts::optimistic_softmax::OptimisticSoftmax;
-use super::super::parts::sequences::Sequence;
 use super::Setup;
 use super::position::Position;
 use super::query::Query;
-use super::schedule::OutputTile;
 use crate::configs::product_columns;
+use std::ops::Range;
 use tile::prelude::*;
 
 /// Queries of a warpgroup, and of each of its warps.
@@ -31,8 +29,8 @@ pub fn consume<E: Element>(setup: &Setup<E>, warpgroup: &Warpgroup, rings: Rings
     let rows = Share::of_product(WARP_ROWS);
     let mut softmax = OptimisticSoftmax::new(rows, setup.scale);
     let mut finished = OnlineSoftmax::new(rows, setup.scale);
-    let mut position = Position::first(setup);
-    let mut query = Query::new(setup, warpgroup, queries.keep());
+    let mut query = Query::new(setup, warpgroup, queries);
+    let mut position = Position::first(setup, &query, warpgroup, &mut keys);
 
     // S = Q Kᵀ of the first item, and its weights.
     let key = keys.next();
@@ -40,19 +38,16 @@ pub fn consume<E: Element>(setup: &Setup<E>, warpgroup: &Warpgroup, rings: Rings
     setup.turns.wait(warpgroup);
     let first_scores = query.multiply(warpgroup, &mut scores, key.transposed());
     setup.turns.pass(warpgroup);
-    let scores_again = |scores: &mut Accumulator| {
-        query.multiply_again(scores, key.transposed());
-        setup.hide(scores, &position, warpgroup);
-    };
-    let scores_now = first_scores.finish();
-    setup.hide(scores_now, &position, warpgroup);
-    softmax.update(scores_now, scores_again);
+    let first_scores = first_scores.finish();
+    setup.weigh(first_scores, &mut softmax, &query, &key, &position, warpgroup);
     key.release();
-    weights.set(scores_now);
-    position.advance(setup, || query.exchange());
+    weights.set(first_scores);
+    setup.skip(&mut values, position.skipped());
+    position.advance(setup, warpgroup, &mut query, &mut keys);
 
-    repeat_while(position.exists(setup), || {
+    repeat_while(position.exists(), || {
         // S = Q Kᵀ of this item, and O += P V of the one before, both in flight.
+        query.release_before();
         let key = keys.next();
         setup.turns.wait(warpgroup);
         let next_scores = query.multiply(warpgroup, &mut scores, key.transposed());
@@ -63,23 +58,22 @@ pub fn consume<E: Element>(setup: &Setup<E>, warpgroup: &Warpgroup, rings: Rings
         // P = exp(S - max), while O is still being summed.
         let scores = next_scores.finish();
         when(position.is_first(), || softmax.finish(&mut finished));
-        setup.hide(scores, &position, warpgroup);
-        softmax.update(scores, |scores| {
-            query.multiply_again(scores, key.transposed());
-            setup.hide(scores, &position, warpgroup);
-        });
+        setup.weigh(scores, &mut softmax, &query, &key, &position, warpgroup);
         key.release();
 
         // O is complete, or shrinks where the maximum has grown.
         next_output.finish_either(
             position.is_first(),
-            |output| setup.store(output, &mut finished, &position, warpgroup),
+            |output| {
+                setup.store(output, &mut finished, &mut query, &position, warpgroup);
+            },
             |output| softmax.shrink(output),
         );
         value.release();
+        when(position.is_first(), || setup.skip(&mut values, position.skipped()));
         weights.set(scores);
-        position.advance(setup, || query.exchange());
-        position.exists(setup)
+        position.advance(setup, warpgroup, &mut query, &mut keys);
+        position.exists()
     });
 
     let value = values.next();
@@ -88,30 +82,79 @@ pub fn consume<E: Element>(setup: &Setup<E>, warpgroup: &Warpgroup, rings: Rings
     setup.turns.pass(warpgroup);
     let output = output.finish();
     value.release();
+    setup.skip(&mut values, position.skipped());
     softmax.finish(&mut finished);
-    setup.store(output, &mut finished, &position, warpgroup);
+    setup.store(output, &mut finished, &mut query, &position, warpgroup);
+    query.release_before();
     setup.turns.end(warpgroup);
 }
 
+/// Key tiles of an output tile: those that a warpgroup sees, and how many there are before and behind.
+pub struct OwnTiles {
+    pub before: U32,
+    pub tiles: Range<U32>,
+    pub behind: U32,
+}
+
 impl<E: Element> Setup<'_, E> {
+    /// Makes weights of an item's scores.
+    fn weigh(
+        &self,
+        scores: &mut Accumulator,
+        softmax: &mut OptimisticSoftmax,
+        query: &Query<E>,
+        key: &Arrived<E>,
+        position: &Position,
+        warpgroup: &Warpgroup,
+    ) {
+        self.hide(scores, position, warpgroup);
+        softmax.update(scores, |scores| {
+            query.multiply_again(scores, key.transposed());
+            self.hide(scores, position, warpgroup);
+        });
+    }
+
     /// Hides what the mask hides of an item's scores.
     fn hide(&self, scores: &mut Accumulator, position: &Position, warpgroup: &Warpgroup) {
-        let (block, tile) = (self.block(position.block()), position.tile());
-        block.hide(scores, tile, block.first_query + first_row(warpgroup), tile * self.config.keys);
+        let (block, tile) = (self.block_of(position.block(), warpgroup), position.key_tile());
+        block.hide(scores, tile, block.first_query + warp_index() % 4 * WARP_ROWS, tile * self.config.keys);
+    }
+
+    /// The queries of a warpgroup, of a block of the output.
+    fn block_of(&self, block: U32, warpgroup: &Warpgroup) -> Block<'_> {
+        Block::new(self.mask, self.of, block * self.config.warpgroups() + warpgroup.number, ROWS, self.config.keys)
     }
 
     /// Stores the output tile before the item.
-    fn store(&self, output: &mut Accumulator, softmax: &mut OnlineSoftmax, position: &Position, warpgroup: &Warpgroup) {
-        let OutputTile { block, head, batch } = position.tile_before(self);
-        softmax.gather();
-        let (sequence, share) = (Sequence::even(self.of, batch), KeyShare::whole(block));
-        let first_query = block * self.config.rows + first_row(warpgroup);
-        let at = Place { sequence: &sequence, head, first_query, share: &share };
-        self.destination.store(output, softmax, self.dims.value, &at);
+    fn store(
+        &self,
+        output: &mut Accumulator,
+        softmax: &mut OnlineSoftmax,
+        query: &mut Query<E>,
+        position: &Position,
+        warpgroup: &Warpgroup,
+    ) {
+        let tile = position.tile_before();
+        let first_query = tile.block * self.config.rows + warpgroup.number * ROWS + warp_index() % 4 * WARP_ROWS;
+        self.output.store(self, output, softmax, query, tile, first_query);
     }
-}
 
-/// The first row of a warp, among those of its block.
-fn first_row(warpgroup: &Warpgroup) -> U32 {
-    warpgroup.number * ROWS + warp_index() % 4 * WARP_ROWS
+    /// The key tiles that a warpgroup takes of a block's. It takes one at least.
+    pub fn own_key_tiles(&self, block: U32, warpgroup: &Warpgroup) -> OwnTiles {
+        let all = self.key_tiles(block);
+        if !self.config.skips() {
+            return OwnTiles { before: 0.into(), tiles: all, behind: 0.into() };
+        }
+        let own = self.block_of(block, warpgroup).tiles;
+        let start = own.start.min(all.end - 1).max(all.start);
+        let end = own.end.min(all.end).max(start + 1);
+        OwnTiles { before: start - all.start, tiles: start..end, behind: all.end - end }
+    }
+
+    /// Leaves tiles to the other warpgroups.
+    pub fn skip(&self, tiles: &mut Tiles<E>, count: U32) {
+        if self.config.skips() {
+            tiles.skip(count);
+        }
+    }
 }

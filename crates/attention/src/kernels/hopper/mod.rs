@@ -7,6 +7,7 @@ mod consumer;
 mod position;
 mod query;
 mod recipe;
+mod result;
 mod schedule;
 
 pub(super) use recipe::forward;
@@ -14,12 +15,12 @@ pub(super) use recipe::forward;
 use super::Parts;
 use super::parts::Lengths;
 use super::parts::block::Block;
-use super::parts::destination::Destination;
 use super::parts::masks::Mask;
 use super::parts::scores::scale_parameter;
 use crate::configs::Config;
 use crate::problem::Dims;
 use consumer::{Rings, consume};
+use result::Output;
 use schedule::{OutputTile, Schedule, Walk};
 use tile::prelude::*;
 
@@ -34,23 +35,31 @@ struct Setup<'a, E> {
     of: Lengths,
     schedule: Schedule,
     scale: F32,
-    destination: Destination<E>,
+    output: Output<E>,
     turns: Turns,
 }
 
 pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let [q, k, v] = [("q", dims.head), ("k", dims.head), ("v", dims.value)]
         .map(|(name, columns)| TensorMap::<E>::parameter(name, columns));
-    let destination = Destination::<E>::parameter(false, false);
+    let output = Output::<E>::parameter(stores_tiles(dims), dims.value);
     let of = Lengths::parameter();
     let heads_per_kv_head = parameter::<u32>("heads_per_kv_head");
     let scale = parameter(scale_parameter(parts.score));
     let schedule = Schedule::parameter(of.queries.div_ceil(config.rows));
     let warpgroups = config.warpgroups();
-    let setup =
-        Setup { config, dims, mask: parts.mask, of, schedule, scale, destination, turns: Turns::new(warpgroups) };
+    let setup = Setup {
+        config,
+        dims,
+        mask: parts.mask,
+        of,
+        schedule,
+        scale,
+        output,
+        turns: Turns::new(if config.turns { warpgroups } else { 1 }),
+    };
 
-    let (mut load_queries, queries) = tile_ring("queries", QUERY_STAGES, config.rows, q, warpgroups);
+    let (mut load_queries, queries) = noted_ring("queries", QUERY_STAGES, config.rows, q, warpgroups);
     let (mut load_keys, keys) = tile_ring("keys", config.stages, config.keys, k, warpgroups);
     let (mut load_values, values) = tile_ring("values", config.stages, config.keys, v, warpgroups);
     let rings = Rings { queries, keys, values };
@@ -62,7 +71,8 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
             let mut walk = Walk::new();
             repeat_while(walk.number().lt(setup.schedule.count()), || {
                 let OutputTile { block, head, batch } = setup.schedule.tile(walk.number());
-                load_queries.load(TileAt { row: block * config.rows, head, batch });
+                load_queries
+                    .load_noted(TileAt { row: block * config.rows, head, batch }, [block, head, batch, 1.into()]);
                 let head = head / heads_per_kv_head;
                 for_each(setup.key_tiles(block), |tile| {
                     let at = TileAt { row: tile * config.keys, head, batch };
@@ -72,9 +82,15 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
                 walk.advance();
                 walk.number().lt(setup.schedule.count())
             });
+            load_queries.note([0; 4].map(U32::from));
         }),
         consumers(warpgroups, computing, |warpgroup| consume(&setup, warpgroup, rings)),
     );
+}
+
+/// Whether the output goes out as tiles: it does if it has room where its queries were.
+fn stores_tiles(dims: Dims) -> bool {
+    dims.value.div_ceil(64) <= dims.head.div_ceil(64)
 }
 
 impl<E: Element> Setup<'_, E> {

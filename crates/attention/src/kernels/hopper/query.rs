@@ -2,33 +2,43 @@
 
 use super::Setup;
 use super::consumer::{ROWS, WARP_ROWS};
+use super::schedule::OutputTile;
+use crate::configs::product_columns;
 use tile::prelude::*;
 
 pub struct Query<E> {
-    tile: Kept<E>,
-    /// Where the warpgroup's rows begin in a tile.
+    kept: Kept<E>,
+    /// Where the warpgroup's rows begin in a tile, and the warp's.
     first_row: U32,
+    warp_row: U32,
     /// Where there are registers for them, products need not read them from shared memory.
     held: Option<RowOperand<E>>,
 }
 
 impl<E: Element> Query<E> {
-    /// Of the tile that has just arrived.
-    pub fn new(setup: &Setup<E>, warpgroup: &Warpgroup, tile: Kept<E>) -> Query<E> {
+    /// Of the first tile, which is waited for.
+    pub fn new(setup: &Setup<E>, warpgroup: &Warpgroup, queries: Tiles<E>) -> Query<E> {
         let held = setup.config.holds_queries(setup.dims);
-        let held =
-            held.then(|| RowOperand::new("queries", WARP_ROWS, crate::configs::product_columns(setup.dims.head)));
-        let mut query = Query { tile, first_row: warpgroup.number * ROWS, held };
+        let held = held.then(|| RowOperand::new("queries", WARP_ROWS, product_columns(setup.dims.head)));
+        let first_row = warpgroup.number * ROWS;
+        let warp_row = first_row + warp_index() % 4 * WARP_ROWS;
+        let mut query = Query { kept: queries.keep(), first_row, warp_row, held };
         query.load();
         query
     }
 
-    fn load(&mut self) {
-        let tile = self.tile.tile();
+    pub fn load(&mut self) {
+        let tile = self.kept.tile();
         if let Some(held) = &mut self.held {
-            held.load(tile.rows(self.first_row + warp_index() % 4 * WARP_ROWS, WARP_ROWS));
+            held.load(tile.rows(self.warp_row, WARP_ROWS));
             lanes_have_read();
         }
+    }
+
+    /// Which tile of the output they belong to, and whether there is one at all (1) or not (0).
+    pub fn tile(&self) -> (OutputTile, U32) {
+        let [block, head, batch, exists] = self.kept.note();
+        (OutputTile { block, head, batch }, exists)
     }
 
     /// `scores = queries · keys`
@@ -40,19 +50,34 @@ impl<E: Element> Query<E> {
     ) -> InFlight<'sum, 'keys> {
         match &self.held {
             Some(held) => warpgroup.mma(scores, held, keys),
-            None => warpgroup.mma(scores, self.tile.rows(self.first_row, ROWS), keys),
+            None => warpgroup.mma(scores, self.kept.rows(self.first_row, ROWS), keys),
         }
     }
 
     /// The same by each warp for itself, where the scores are needed once more.
     pub fn multiply_again(&self, scores: &mut Accumulator, keys: Transposed<E>) {
-        mma(scores, self.tile.rows(self.first_row + warp_index() % 4 * WARP_ROWS, WARP_ROWS), keys);
+        mma(scores, self.kept.rows(self.warp_row, WARP_ROWS), keys);
         lanes_have_read();
     }
 
-    /// On to the queries of the next tile of the output.
+    /// On to the next tile of the output. The memory of the queries before stays, for the output.
     pub fn exchange(&mut self) {
-        self.tile.exchange();
-        self.load();
+        self.kept.release_before();
+        self.kept.take_next();
+    }
+
+    /// Where the warp's queries of the tile before were.
+    pub fn rows_before(&self) -> View<'_, E> {
+        self.kept.rows_before(self.warp_row, WARP_ROWS)
+    }
+
+    /// That memory is needed no more, once copies have read it.
+    pub fn is_done_with_rows_before(&mut self) {
+        self.kept.is_done_with_before();
+    }
+
+    /// Lets the next queries come.
+    pub fn release_before(&mut self) {
+        self.kept.release_before();
     }
 }

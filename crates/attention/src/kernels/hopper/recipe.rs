@@ -2,7 +2,9 @@
 
 use super::super::ENTRY;
 use super::super::parts::scores::Score;
-use super::super::recipe::{Sizes, integer, lengths, named, result, scale, tensors};
+use super::super::recipe::{Sizes, integer, lengths, log_sum_exp, named, result, scale, tensors};
+use super::consumer::WARP_ROWS;
+use super::stores_tiles;
 use crate::Problem;
 use crate::configs::Config;
 use crate::problem::Layout;
@@ -23,7 +25,12 @@ pub fn forward(problem: &Problem, config: &Config, score: &dyn Score, shared_byt
     for (sizes, rows) in [(q, config.rows), (k, config.keys), (v, config.keys)] {
         args.push(map(problem.layout(), &sizes, rows)?);
     }
-    args.extend(result(problem, &o)?);
+    if stores_tiles(problem.dims()) {
+        args.push(map(problem.layout(), &o, WARP_ROWS)?);
+        args.extend(log_sum_exp(problem)?);
+    } else {
+        args.extend(result(problem, &o)?);
+    }
     args.extend(lengths(problem)?);
     args.push(integer("heads_per_kv_head", Element::U32, "h / hk")?);
     args.push(scale(problem, score));
@@ -36,22 +43,22 @@ pub fn forward(problem: &Problem, config: &Config, score: &dyn Score, shared_byt
     Ok(Launch { entry: Some(ENTRY.into()), shared: shared_bytes.into(), args, ..Launch::new(grid, block) })
 }
 
-/// What keys and values of a section may take, so that the cache holds them while their queries go by. Measured: 64 MB, and 8 MB where
-/// sequences are short.
+/// What keys and values of a section may take, so that the cache holds them while their queries go by. Measured.
 const SECTION_BYTES: u64 = 64 << 20;
-const SHORT_SECTION_BYTES: u64 = 8 << 20;
-const SHORT: u32 = 512;
 
-/// Heads of a section. Without a mask all tiles are as long, and heads follow each other.
+/// Heads of a section. Without a mask all tiles are as long, and heads follow each other. With as many heads as there are blocks, or a multiple of
+/// it, every block gets tiles of the same lengths.
 fn section(problem: &Problem) -> u64 {
     if problem.mask() == MaskKind::None {
         return 1;
     }
-    let room = if problem.keys() <= SHORT { SHORT_SECTION_BYTES } else { SECTION_BYTES };
     let columns = u64::from(problem.head_dim() + problem.value_dim());
     let bytes = u64::from(problem.keys().max(1)) * columns * problem.dtype().bytes() as u64;
     let (heads, group) = (u64::from(problem.heads()), u64::from(problem.heads() / problem.kv_heads()));
-    (room / bytes * group).clamp(1, heads * u64::from(problem.batch()))
+    let all = heads * u64::from(problem.batch());
+    let room = (SECTION_BYTES / bytes * group).max(1);
+    let blocks = u64::from(PROCESSORS);
+    if all >= blocks && room >= blocks / 2 { (room / blocks).clamp(1, all / blocks) * blocks } else { room.min(all) }
 }
 
 /// (column, row, head, batch) of a tensor, in boxes of so many rows.
