@@ -272,6 +272,7 @@ impl Watch {
         let flag = interrupted.clone();
         ctrlc::set_handler(move || {
             if flag.swap(true, Ordering::Relaxed) {
+                lab::end_tools();
                 std::process::exit(Exit::Undecided as i32); // Asked twice: nothing was written yet.
             }
             eprintln!("stopping after the step that runs; once more stops at once");
