@@ -106,7 +106,8 @@ fn judge(left: &Report, right: &Report, old: Option<&Duel>, new: Option<&Duel>) 
     }
     let gpus = [left, right].map(|report| model(&report.gpu));
     let other = |what: &str, [old, new]: [&str; 2]| (old != new).then(|| format!("another {what}: {old}, now {new}"));
-    let doubt = |which: &str, duel: &Duel| duel.doubt.as_ref().map(|why| format!("the {which} cannot be believed: {why}"));
+    let doubt =
+        |which: &str, duel: &Duel| duel.doubt.as_ref().map(|why| format!("the {which} cannot be believed: {why}"));
     let reasons = [
         other("GPU", gpus),
         other("version of the peer", [&old.identity, &new.identity]),
@@ -173,7 +174,11 @@ mod tests {
         let (verdict, why) = compared(report(12.0, 0.05), report(11.9, 0.05));
         assert_eq!(verdict, Verdict::Undecided);
         assert!(why.starts_with("the intervals overlap: -5."), "{why}");
-        assert_eq!(compared(report(12.0, 0.001), report(11.95, 0.001)).0, Verdict::Same, "sure, and too small to matter");
+        assert_eq!(
+            compared(report(12.0, 0.001), report(11.95, 0.001)).0,
+            Verdict::Same,
+            "sure, and too small to matter"
+        );
         assert_eq!(compared(report(12.0, 0.05), report(12.0, 0.05)), (Verdict::Same, "the same samples".into()));
     }
 
@@ -186,7 +191,10 @@ mod tests {
         assert!(compared(old.clone(), new.clone()).1.starts_with("another version of the peer: , now torch 3"));
         new.gpu = "NVIDIA A100, sm_80, GPU-2".into();
         let (verdict, why) = compared(old, new);
-        assert_eq!((verdict, why.as_str()), (Verdict::Undecided, "another GPU: NVIDIA H200, sm_90, now NVIDIA A100, sm_80"));
+        assert_eq!(
+            (verdict, why.as_str()),
+            (Verdict::Undecided, "another GPU: NVIDIA H200, sm_90, now NVIDIA A100, sm_80")
+        );
     }
 
     #[test]
@@ -197,7 +205,10 @@ mod tests {
         assert_eq!(compared(old.clone(), wrong).1, "the second cannot be believed: its results are wrong");
         let mut without = new.clone();
         without.points[0].contenders.truncate(CANDIDATES);
-        assert_eq!(compared(old.clone(), without.clone()), (Verdict::Undecided, "the second pack has no such time".into()));
+        assert_eq!(
+            compared(old.clone(), without.clone()),
+            (Verdict::Undecided, "the second pack has no such time".into())
+        );
         assert_eq!(compared(without, old.clone()), (Verdict::Changed, "the first pack has no such time".into()));
         let mut warm = new;
         warm.points[0].plan.sets = 1;
