@@ -49,6 +49,7 @@ mod request;
 pub mod sass;
 mod shapes;
 pub mod stages;
+mod streams;
 pub mod timeline;
 pub mod tools;
 pub mod usage;
@@ -73,6 +74,7 @@ pub use prove::prove;
 pub use report::{Format as ReportFormat, report, table};
 pub use request::{Request, Settings, witnesses};
 pub use stages::Stage;
+pub use streams::{Streams, at_once};
 pub use tools::{Tool, Toolbox};
 pub use verify::{Check, CheckResult, Verification, VerifyOptions, verify};
 
