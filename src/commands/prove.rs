@@ -13,7 +13,6 @@ use attention::configs::{BASELINE, Math};
 use attention::planner::Gpu;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::bench::Grid;
-use lab::gpu::Workers;
 use lab::{Case, Cost, Hardware, Outcome, Pack, Progress, Rate, Request, Stage, StageCost, VerifyOptions};
 use launch::Finding;
 use serde_json::{Value, json};
@@ -174,8 +173,8 @@ fn hardware(arguments: &Arguments) -> anyhow::Result<Result<Hardware, String>> {
     if arguments.no_gpu {
         return Ok(Err("`--no-gpu` was given".into()));
     }
-    let workers = Workers::unpack(&arguments.python).context("the scripts of the peers need a temporary folder")?;
-    Ok(Hardware::find(workers, arguments.peers.clone()))
+    let found = Hardware::find(&arguments.python, arguments.peers.clone());
+    found.context("the scripts of the peers need a temporary folder")
 }
 
 /// What the planner chooses on this GPU for the lists of problems; a config that is named, for all that it can compute.

@@ -26,16 +26,20 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// The first GPU, or why there is none.
-    pub fn find(workers: Workers, peers: Vec<String>) -> Result<Hardware, String> {
-        Ok(Hardware {
-            cuda: Cuda::open(0).map_err(|error| error.to_string())?,
-            workers,
+    /// The first GPU, or why there is none; an error if there is one, and what runs beside it cannot be made.
+    pub fn find(python: &Path, peers: Vec<String>) -> std::io::Result<Result<Hardware, String>> {
+        let cuda = match Cuda::open(0) {
+            Ok(cuda) => cuda,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        Ok(Ok(Hardware {
+            cuda,
+            workers: Workers::unpack(python)?,
             peers,
-            program: std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?,
+            program: std::env::current_exe()?,
             compute_sanitizer: tools::find("compute-sanitizer"),
             ncu: tools::find("ncu"),
-        })
+        }))
     }
 
     /// Runs a kernel in a process of its own that a tool watches; what the process printed.
