@@ -95,6 +95,12 @@ pub struct Arguments {
     format: PackFormat,
 }
 
+impl Arguments {
+    pub fn annotates(&self) -> bool {
+        self.format == PackFormat::Github
+    }
+}
+
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     if arguments.red_team {
         return red_team::execute(&arguments.format);
