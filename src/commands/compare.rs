@@ -148,3 +148,34 @@ fn document(comparison: &Comparison) -> Value {
         "differs": comparison.circumstances.iter().map(differs).collect::<Vec<_>>(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::measure::{Interval, Verdict as Measured};
+
+    fn speed(peer: &str, verdict: Verdict) -> Speed {
+        let ratio = Interval::of_pairs(&[(1.0, 1.24), (1.0, 1.26), (1.0, 1.25)]).expect("times");
+        let (identity, doubt) = (String::new(), None);
+        let duel = Duel { ratio, verdict: Measured::Faster, seconds: 7.68e-6, identity, doubt };
+        let (problem, why) = ("B2 H8 S512 D64 full".into(), "-5.1 % to -3.2 %".into());
+        Speed { problem, peer: peer.into(), left: Some(duel), right: None, verdict, why }
+    }
+
+    #[test]
+    fn speeds_that_got_worse_come_first() {
+        let all = [speed("fa2", Verdict::Same), speed("triton", Verdict::Worse)];
+        let text = speeds(&all);
+        let mut lines = text.lines().skip(1);
+        assert_eq!(lines.next(), Some("speed over a peer's: ratio, 95 % interval, verdict, time"));
+        let first =
+            "  WORSE     B2 H8 S512 D64 full, triton: 1.250 [1.225, 1.275] FASTER 7.68 µs, now none: -5.1 % to -3.2 %";
+        assert_eq!(lines.next(), Some(first));
+        assert_eq!(speeds(&[]), "");
+        let comparison =
+            Comparison { kernels: vec![], stages: vec![], changes: vec![], speeds: all.into(), circumstances: vec![] };
+        let one = &document(&comparison)["speeds"][1];
+        assert_eq!((one["verdict"].as_str(), one["first"]["verdict"].as_str()), (Some("worse"), Some("FASTER")));
+        assert!(one["second"].is_null() && one["first"]["seconds"] == 7.68e-6, "{one}");
+    }
+}

@@ -159,7 +159,7 @@ mod tests {
     fn a_tool_that_hangs_ends_with_the_process_that_it_watches() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("watched");
-        let script = format!("sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait", file.display());
+        let script = format!("sleep 90 & echo $! > {0}.new; mv {0}.new {0}; wait", file.display());
         let why = shell(&script, Duration::from_secs(2)).unwrap_err();
         assert_eq!(why, "sh did not end within 2 s");
         let watched = std::fs::read_to_string(&file).unwrap();
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn what_a_tool_leaves_behind_is_ended() {
         let begun = Instant::now();
-        let said = shell("sleep 1000 & echo $!", LONG).unwrap();
+        let said = shell("sleep 90 & echo $!", LONG).unwrap();
         assert!(dies(&String::from_utf8(said.stdout).unwrap()));
         assert!(begun.elapsed() < LONG);
     }

@@ -46,14 +46,14 @@ pub fn at_once(cuda: &Cuda, kernel: &Kernel, before: &Memory, streams: Streams) 
 
 /// Everybody who runs: on one module, or each on its own.
 enum Parties {
-    Together { all: Loaded, launches: usize, count: usize },
+    Together { all: Box<Loaded>, launches: usize, count: usize },
     Apart(Vec<Loaded>),
 }
 
 impl Parties {
     fn new(cuda: &Cuda, kernel: &Kernel, Streams { count, apart }: Streams) -> Result<Parties, cuda::Error> {
         if !apart {
-            let (all, launches) = (cuda.load(&beside(kernel, count))?, kernel.recipe.launches.len());
+            let (all, launches) = (Box::new(cuda.load(&beside(kernel, count))?), kernel.recipe.launches.len());
             return Ok(Parties::Together { all, launches, count });
         }
         let first = cuda.load(kernel)?;

@@ -33,9 +33,9 @@ pub struct Duel {
     /// The candidate's median, in seconds.
     pub seconds: f64,
     /// The peer's versions.
-    identity: String,
+    pub identity: String,
     /// Why it is not to be believed.
-    doubt: Option<String>,
+    pub doubt: Option<String>,
 }
 
 /// Nothing unless both packs have measured; a stage that one of them did not run is judged as a stage.

@@ -72,7 +72,7 @@ pub(super) fn view(facts: &Facts) -> View {
     let died = [death(parity_gpu), death(sanitize_gpu), death(stress_gpu)];
     let none = (parity_gpu, sanitize_gpu, stress_gpu) == (&Half::NoGpu, &Half::NoGpu, &Half::NoGpu);
     View {
-        nothing: none.then_some(NO_GPU).unwrap_or_default().into(),
+        nothing: if none { NO_GPU } else { "" }.into(),
         died: died.into_iter().flatten().collect(),
         parity: log(parity_gpu).map_or(vec![], |log| log.kernels.iter().map(right).collect()),
         sanitizer: log(sanitize_gpu).map(sanitizer),
@@ -105,7 +105,7 @@ fn right(entry: &parity::gpu::Entry) -> Right {
 
 fn sanitizer(log: &sanitize::gpu::Report) -> Sanitizer {
     let cell = |checked: &sanitize::gpu::Checked| {
-        let told = checked.objections("").first().is_some();
+        let told = !checked.objections("").is_empty();
         let errors = checked.errors().map_or("no summary".into(), |errors| errors.to_string());
         let text = match () {
             () if checked.launched.is_empty() => "nothing launched".into(),
