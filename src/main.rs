@@ -20,10 +20,14 @@ struct Arguments {
 fn main() -> ExitCode {
     end_quietly_when_nobody_reads();
     let arguments = Arguments::parse();
+    let annotates = arguments.command.annotates();
     match arguments.command.execute() {
         Ok(exit) => exit.into(),
         Err(error) => {
             anstream::eprintln!("{}", commands::describe(&error));
+            if annotates {
+                commands::annotate(&error);
+            }
             commands::Exit::of(&error).into()
         }
     }

@@ -147,6 +147,28 @@ fn bad_input_exits_2_with_place_and_advice() {
 }
 
 #[test]
+fn what_was_meant_is_told() {
+    let slip = veriflash(&["explain", "mising-wait"]);
+    assert_eq!((exit(&slip), text(&slip).contains("did you mean `missing-wait`?")), (2, true), "{}", text(&slip));
+    let other = veriflash(&["explain", "no-check-at-all"]);
+    assert!(text(&other).contains("expected one of ") && text(&other).contains("race-shared"), "{}", text(&other));
+    let (_folder, path) = case("slip.ptx", &format!("{HEAD}.entry k() {{ bra_sync 0; baar.sync 0; ret; }}\n"));
+    assert!(
+        text(&veriflash(&["sanitize", shown(&path)])).contains("the nearest instruction is `bar`: did you mean it?")
+    );
+}
+
+#[test]
+fn sanitize_says_that_it_compares_nothing_where_something_is_expected() {
+    let clean = veriflash(&["sanitize", "examples/bisect/two_streams.ptx", "--seeds", "1"]);
+    assert_eq!(exit(&clean), 0, "{}", text(&clean));
+    assert!(text(&clean).contains("results were not compared"), "{}", text(&clean));
+    let (_folder, path) = case("idle.ptx", &format!("{HEAD}.entry k() {{ ret; }}\n"));
+    let idle = veriflash(&["sanitize", shown(&path)]);
+    assert!(exit(&idle) == 0 && !text(&idle).contains("compared"), "{}", text(&idle));
+}
+
+#[test]
 fn an_unknown_form_exits_3_with_its_name() {
     let (_folder, path) = case("unknown.ptx", &format!("{HEAD}.entry k() {{ tcgen05.shift 20; ret; }}\n"));
     let output = veriflash(&["sanitize", shown(&path)]);

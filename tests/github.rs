@@ -117,3 +117,24 @@ fn a_summary_that_cannot_be_written_changes_no_verdict() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("warning: no summary in "));
 }
+
+#[test]
+fn input_that_cannot_be_read_is_an_annotation_too() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let refused = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_veriflash"));
+        command.args(arguments).args(["--format", "github"]).current_dir(folder.path()).env_remove("GITHUB_WORKSPACE");
+        let output = command.output().expect("the binary runs");
+        assert!(!output.stderr.is_empty());
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    std::fs::write(folder.path().join("k.ptx"), RACE.replace("ret;", "ret")).expect("a file");
+    for command in [&["sanitize", "k.ptx"][..], &["prove", "--kernel", "k.ptx", "--out", "pack"]] {
+        let (code, said) = refused(command);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.starts_with("::error file=k.ptx,line=19,col=1,title=veriflash cannot go on::"), "{said}");
+    }
+    let (code, said) = refused(&["verify", "no-pack"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.starts_with("::error title=veriflash cannot go on::no-pack"), "{said}");
+}

@@ -38,7 +38,11 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
 
 fn find(name: &str) -> anyhow::Result<&'static Check> {
     let names = || checks::ALL.iter().map(|check| check.name).collect::<Vec<_>>().join(", ");
-    Check::find(name).with_context(|| format!("no check is called `{name}`: expected one of {}", names()))
+    let near = || ptx::nearest(name, checks::ALL.iter().map(|check| check.name));
+    Check::find(name).with_context(|| match near() {
+        Some(near) => format!("no check is called `{name}`: did you mean `{near}`?"),
+        None => format!("no check is called `{name}`: expected one of {}", names()),
+    })
 }
 
 fn print_own(own: Value) {

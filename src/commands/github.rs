@@ -114,6 +114,12 @@ impl Job {
     }
 }
 
+/// Input that cannot be used: an annotation, on its line where one is known.
+pub fn refused(place: Option<(&str, u32, u32)>, message: &str) {
+    let place = place.map(|(file, line, column)| (in_repository(file), line, column));
+    println!("{}", Annotation { place, ..Annotation::error("veriflash cannot go on".into(), message) });
+}
+
 impl Annotation {
     fn error(title: String, message: &str) -> Annotation {
         Annotation { level: "error", place: None, title, message: message.into() }

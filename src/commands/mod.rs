@@ -51,6 +51,16 @@ pub enum Command {
 }
 
 impl Command {
+    /// Is it asked for annotations of a pull request?
+    pub fn annotates(&self) -> bool {
+        match self {
+            Command::Prove(arguments) => arguments.annotates(),
+            Command::Sanitize(arguments) => arguments.annotates(),
+            Command::Verify(arguments) => arguments.annotates(),
+            _ => false,
+        }
+    }
+
     pub fn execute(self) -> anyhow::Result<Exit> {
         match self {
             Command::Prove(arguments) => prove::execute(&arguments),
@@ -156,6 +166,18 @@ pub fn describe(error: &anyhow::Error) -> String {
     match diagnostics(error) {
         Some(all) => all.render(&Renderer::styled()),
         None => format!("error: {error:#}"),
+    }
+}
+
+/// The same for GitHub, on the line of the PTX where there is one.
+pub fn annotate(error: &anyhow::Error) {
+    let first = diagnostics(error).and_then(|all| Some((&all.source, all.all.first()?)));
+    match first {
+        Some((source, diagnostic)) => {
+            let at = source.position(diagnostic.span.start);
+            github::refused(Some((&source.name, at.line, at.column)), &diagnostic.message);
+        }
+        None => github::refused(None, &format!("{error:#}")),
     }
 }
 

@@ -13,7 +13,6 @@ use attention::configs::{BASELINE, Math};
 use attention::planner::Gpu;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::bench::Grid;
-use lab::gpu::Workers;
 use lab::{Case, Cost, Hardware, Outcome, Pack, Progress, Rate, Request, Stage, StageCost, VerifyOptions};
 use launch::Finding;
 use serde_json::{Value, json};
@@ -96,6 +95,12 @@ pub struct Arguments {
     format: PackFormat,
 }
 
+impl Arguments {
+    pub fn annotates(&self) -> bool {
+        self.format == PackFormat::Github
+    }
+}
+
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     if arguments.red_team {
         return red_team::execute(&arguments.format);
@@ -174,8 +179,8 @@ fn hardware(arguments: &Arguments) -> anyhow::Result<Result<Hardware, String>> {
     if arguments.no_gpu {
         return Ok(Err("`--no-gpu` was given".into()));
     }
-    let workers = Workers::unpack(&arguments.python).context("the scripts of the peers need a temporary folder")?;
-    Ok(Hardware::find(workers, arguments.peers.clone()))
+    let found = Hardware::find(&arguments.python, arguments.peers.clone());
+    found.context("the scripts of the peers need a temporary folder")
 }
 
 /// What the planner chooses on this GPU for the lists of problems; a config that is named, for all that it can compute.
@@ -272,6 +277,7 @@ impl Watch {
         let flag = interrupted.clone();
         ctrlc::set_handler(move || {
             if flag.swap(true, Ordering::Relaxed) {
+                lab::end_tools();
                 std::process::exit(Exit::Undecided as i32); // Asked twice: nothing was written yet.
             }
             eprintln!("stopping after the step that runs; once more stops at once");

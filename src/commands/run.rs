@@ -39,6 +39,14 @@ pub struct Arguments {
     #[arg(long)]
     leave_poison: bool,
 
+    /// With `--backend cuda`: so many streams make the launches at once, each on buffers of its own, and each is judged
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=64), conflicts_with_all = ["dump", "leave_poison"])]
+    streams: Option<u32>,
+
+    /// With `--streams`: each stream loads the module anew, with variables of its own
+    #[arg(long, requires = "streams")]
+    apart: bool,
+
     /// Fills buffers whose `init` has no seed of its own
     #[arg(long, default_value_t = 0)]
     data_seed: u64,
@@ -115,8 +123,14 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
         BackendName::Cuda if arguments.algebra => anyhow::bail!(
             "`--algebra` needs `--backend emulator`: a GPU computes with floats; leave one of the two out"
         ),
+        BackendName::Emulator if arguments.streams.is_some() => anyhow::bail!(
+            "`--streams` needs `--backend cuda`: the emulator runs one launch after the other; leave it out, or run on a GPU"
+        ),
         BackendName::Emulator => on(&emulator::Emulator, &kernel, arguments, &options),
-        BackendName::Cuda => on(&cuda::Cuda::open(0)?, &kernel, arguments, &options),
+        BackendName::Cuda => match arguments.streams {
+            None => on(&cuda::Cuda::open(0)?, &kernel, arguments, &options),
+            Some(count) => in_streams(&cuda::Cuda::open(0)?, &kernel, arguments, count),
+        },
     }
 }
 
@@ -146,6 +160,32 @@ fn on<B: Backend>(backend: &B, kernel: &Kernel, arguments: &Arguments, options: 
         Format::Json => print_json("run", shown.exit().verdict(), shown.exit(), shown.json()),
         Format::Text => {
             print_findings(kernel, &shown.run.findings, &repeat(arguments));
+            shown.print();
+        }
+    }
+    Ok(shown.exit())
+}
+
+/// Streams that left the same are judged once.
+fn in_streams(cuda: &cuda::Cuda, kernel: &Kernel, arguments: &Arguments, count: u32) -> anyhow::Result<Exit> {
+    let resolved = kernel.resolve(&Limits::default())?;
+    let before = Memory::new(&resolved, arguments.data_seed)?;
+    let streams = lab::Streams { count: count as usize, apart: arguments.apart };
+    let left = lab::at_once(cuda, kernel, &before, streams)?;
+    let (mut failures, mut judged): (Vec<String>, Option<Parity>) = (vec![], None);
+    for (number, memory) in left.iter().enumerate().filter(|(number, memory)| !left[..*number].contains(memory)) {
+        failures.extend(memory.failures(&resolved).iter().map(|failure| format!("stream {number}: {failure}")));
+        if !arguments.unjudged && judged.as_ref().is_none_or(Parity::passes) {
+            judged = parity(kernel, memory)?;
+        }
+    }
+    let expected = resolved.buffers.iter().filter(|buffer| buffer.expectation.is_some()).count() * left.len();
+    let run = Run { outputs: left[0].changes_since(&before), ..Run::default() };
+    let shown = Shown { run, failures, expected, parity: judged, algebra: false, denied: arguments.denied };
+    match arguments.format {
+        Format::Json => print_json("run", shown.exit().verdict(), shown.exit(), shown.json()),
+        Format::Text => {
+            println!("launched in {count} streams at once");
             shown.print();
         }
     }

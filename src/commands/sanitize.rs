@@ -12,7 +12,7 @@ use launch::backend::{Backend, Options};
 use launch::{Finding, Kernel, Limits, Memory, OperandSite, Operands, Policy};
 use serde_json::{Value, json};
 
-/// Runs a kernel on the emulator under several schedules and reports races, missing waits and their like
+/// Runs a kernel on the emulator under several schedules and reports races, missing waits and their like; it compares no results
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  veriflash sanitize kernel.ptx\n  veriflash sanitize kernel.ptx --seed 17          repeats one schedule\n  veriflash sanitize kernel.ptx --seeds 50 --policy spurious --policy one-last\n  veriflash sanitize kernel.ptx --algebra          results without rounding: schedules must agree to the bit\n  veriflash sanitize add.ptx --grid 8 --block 128 --arg 'x=f32[1024]:normal(1)' --arg 'n=u32:1024'\n  veriflash sanitize kernel.ptx --format sarif --deny-warnings\n  veriflash sanitize kernel.ptx --format github      annotations of a pull request\n  veriflash sanitize kernel.ptx --trace trace.json   a timeline for https://ui.perfetto.dev"
@@ -116,9 +116,17 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
                 (counted(launches, "launch", "es"), counted(schedules.len() as u64, "schedule", "s"));
             println!("{tally}; {launches} ran under {schedules}");
             operands.iter().for_each(print_operands);
+            if findings.is_empty() && is_judged(&kernel) {
+                println!("results were not compared with what the recipe expects: `veriflash run` does that");
+            }
         }
     }
     Ok(exit)
+}
+
+/// Does the recipe say what is right?
+fn is_judged(kernel: &Kernel) -> bool {
+    kernel.recipe.attention.is_some() || kernel.recipe.buffers.iter().any(|buffer| buffer.expect.is_some())
 }
 
 /// Without a finding, nothing is decided by checks that did not see everything.
@@ -150,6 +158,10 @@ fn operands_json(operands: &Operands) -> Value {
 }
 
 impl Arguments {
+    pub fn annotates(&self) -> bool {
+        self.format == Format::Github
+    }
+
     fn schedules(&self) -> Vec<Options> {
         let seeds: Vec<u64> = self.seed.map_or_else(|| (0..self.seeds).collect(), |seed| vec![seed]);
         let policies: Vec<Option<Policy>> = match self.policies.as_slice() {

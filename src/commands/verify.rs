@@ -30,6 +30,12 @@ pub struct Arguments {
     format: PackFormat,
 }
 
+impl Arguments {
+    pub fn annotates(&self) -> bool {
+        self.format == PackFormat::Github
+    }
+}
+
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let gates = arguments.judged_by.gates()?;
     let watch = Watch::new()?;

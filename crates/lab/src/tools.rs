@@ -4,9 +4,15 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
+use std::time::Duration;
+
+use crate::process;
 
 /// What to run where a tool is missing.
 pub const INSTALL: &str = "pip install nvidia-cuda-nvcc==13.0.88 nvidia-cuda-nvdisasm";
+
+/// How long an assembler or a disassembler may take over one module: the largest of the corpus take seconds.
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// Prints where the active Python keeps its packages, one folder a line.
 const SITES: &str = "import site, sysconfig\n\
@@ -122,8 +128,7 @@ impl Tool {
     pub(crate) fn run(&self, folder: &Path, arguments: &[&std::ffi::OsStr]) -> Result<Output, String> {
         // A relative path would be looked up from that folder.
         let path = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
-        let output = Command::new(path).args(arguments).current_dir(folder).output();
-        output.map_err(|error| format!("{} did not run: {error}", self.path.display()))
+        process::ended(Command::new(path).args(arguments).current_dir(folder), LONGEST)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Failures of several kinds, and the smallest change that each depends on.
 
 use attention::configs::{Config, Math};
-use lab::bisect::{Axis, Bisection, Design, Effect, OnEmulator, Setup, Spectator, Subject, Symptom, bisect};
+use lab::bisect::{
+    Axis, Bench, Between, Bisection, Design, Effect, OnEmulator, Setup, Spectator, Subject, Symptom, Trial, bisect,
+};
 use launch::Kernel;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -205,4 +207,32 @@ fn a_kernel_that_works_stays_without_a_finding() {
         assert!(axes.contains(&axis), "{}", axis.name());
     }
     assert!(found.provoked.iter().all(|one| one.effect == Effect::Fine));
+}
+
+/// A GPU on which several streams with one module are wrong.
+struct Crowded;
+
+impl Bench for Crowded {
+    fn trial(&self, setup: &Setup) -> Trial {
+        let wrong = setup.streams > 1 && setup.between == Between::Nothing;
+        Ok(wrong.then(|| Symptom::WrongResult("stream 3: element 0 is 93".into())).into_iter().collect())
+    }
+
+    fn is_emulator(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn streams_that_meet_at_a_variable_are_told_and_the_emulator_has_one_stream() {
+    assert!(of_file("examples/bisect/two_streams.ptx").symptom.is_none());
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/bisect/two_streams.ptx");
+    let subject = Subject::of(Setup::new(Kernel::open(&path).unwrap(), 1));
+    let found = bisect(&subject, &Crowded, &Count::default()).unwrap();
+    let on = found.on().unwrap();
+    let what = "8 streams at once, each with buffers of its own, instead of 1";
+    assert_eq!((on.axis, on.what.as_str()), (Axis::Streams, what));
+    let off = found.off().unwrap();
+    assert_eq!((off.axis, off.what.contains("a module of its own")), (Axis::State, true));
+    assert!(found.cured.iter().any(|one| one.axis == Axis::Streams && one.effect == Effect::Off));
 }

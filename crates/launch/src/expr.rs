@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use ptx::nearest;
+
 use crate::error::Fault;
 use crate::source::Spot;
 
@@ -380,31 +382,6 @@ fn print_binary(
         formatter.write_str(")")?;
     }
     Ok(())
-}
-
-/// The candidate closest to `word` by edit distance, if it is close enough to be a slip.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Distances of very long words say nothing and cost time.
-    if word.len() > 64 {
-        return None;
-    }
-    let scored = candidates.map(|candidate| (edit_distance(word, candidate), candidate));
-    scored.filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 3).min().map(|(_, candidate)| candidate)
-}
-
-fn edit_distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.iter().enumerate() {
-            let substituted = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]

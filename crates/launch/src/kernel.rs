@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use ptx::{Function, Module, Parameter, Parsed};
+use ptx::{Function, Module, Parameter, Parsed, nearest};
 
 use crate::error::{Error, Fault};
-use crate::expr::nearest;
 use crate::recipe::{self, Argument, Launch, Recipe};
 use crate::resolve::Limits;
 use crate::resolved::{self, ArgumentValue, Resolved};

@@ -1,6 +1,6 @@
 //! TOML to [`Recipe`].
 
-use ptx::Target;
+use ptx::{Target, nearest};
 use toml::de::DeTable;
 
 use crate::assertion::Assertions;
@@ -9,7 +9,7 @@ use crate::contract::{AttentionContract, Factor, Layout, Lengths, Mask, Pair, Sc
 use crate::element::Element;
 use crate::error::{Error, Fault};
 use crate::expectation::{Expect, Tolerance};
-use crate::expr::{Expr, nearest};
+use crate::expr::Expr;
 use crate::packed::Packed;
 use crate::recipe::{Argument, ArgumentValue, Buffer, Launch, Number, Patch, Recipe};
 use crate::source::{Source, Spot};

@@ -1,11 +1,12 @@
 //! Walking parsed TOML by hand: every fault knows its offset, and an unknown key its nearest neighbour.
 
+use ptx::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::buffer::Float;
 use crate::error::Fault;
-use crate::expr::{Expr, nearest};
+use crate::expr::Expr;
 use crate::recipe::Number;
 use crate::source::Spot;
 

@@ -23,6 +23,7 @@ mod source;
 mod special;
 mod types;
 mod verify;
+mod words;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Kind};
 pub use forms::{Effect, Form, Op};
@@ -33,3 +34,4 @@ pub use source::{Position, Source, Span, Spans};
 pub use special::SPECIAL_REGISTERS;
 pub use types::{Space, Target, Type, Version};
 pub use verify::verify;
+pub use words::nearest;

@@ -76,6 +76,19 @@ fn an_unknown_form() {
 }
 
 #[test]
+fn a_misspelt_instruction() {
+    insta::assert_snapshot!(rendered("    .reg .b32 %row;\n    ldmatrx.sync %row, 1;"), @r"
+    error: `ldmatrx.sync` is not in the form table
+     --> k.ptx:7:5
+      |
+    7 |     ldmatrx.sync %row, 1;
+      |     ^^^^^^^^^^^^ unknown instruction form
+      |
+      = help: the nearest instruction is `ldmatrix`: did you mean it? `veriflash explain forms` lists the forms that veriflash knows
+    ");
+}
+
+#[test]
 fn a_register_that_nothing_writes() {
     insta::assert_snapshot!(rendered("    .reg .b32 %r<2>;\n    add.s32 %r0, %r1, 1;"), @r"
     error: `%r1` is read but nothing writes it

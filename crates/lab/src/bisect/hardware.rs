@@ -12,7 +12,7 @@ use launch::expectation::Expect;
 use launch::recipe::ArgumentValue;
 
 use super::bench::{Bench, refusal};
-use super::setup::{Setup, in_a_row};
+use super::setup::{Between, Setup, in_a_row};
 use super::symptom::{Symptom, Trial};
 
 /// A kernel that waits for ever is stopped after so long: to start, compile and run takes seconds.
@@ -47,7 +47,7 @@ impl Bench for OnHardware {
         }
         let text = format!("{}{}", kernel.recipe.to_header(), ptx::print(kernel.module()));
         std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
-        self.run(&file, setup.data_seed)
+        self.run(&file, setup)
     }
 
     fn is_emulator(&self) -> bool {
@@ -61,14 +61,15 @@ impl OnHardware {
     }
 
     /// What the command prints goes to files beside the trial: a pipe that nobody reads might hold it up.
-    fn run(&self, file: &Path, data_seed: u64) -> Trial {
+    fn run(&self, file: &Path, setup: &Setup) -> Trial {
         let fail = |error: std::io::Error| format!("{} did not run: {error}", self.program.display());
         let [out, complaints] = ["out", "err"].map(|kind| file.with_extension(kind));
         let child = Command::new(&self.program)
             .arg("run")
             .arg(file)
             .args(["--backend", "cuda", "--format", "json", "--data-seed"])
-            .arg(data_seed.to_string())
+            .arg(setup.data_seed.to_string())
+            .args(streams(setup))
             .stdout(File::create(&out).map_err(fail)?)
             .stderr(File::create(&complaints).map_err(fail)?)
             .spawn();
@@ -78,6 +79,13 @@ impl OnHardware {
         let [said, complaint] = [out, complaints].map(|path| std::fs::read_to_string(path).unwrap_or_default());
         understood(status.code(), said.trim(), complaint.trim())
     }
+}
+
+/// What `run` is told of streams.
+fn streams(setup: &Setup) -> Vec<String> {
+    let several = (setup.streams > 1).then(|| ["--streams".into(), setup.streams.to_string()]);
+    let apart = (setup.streams > 1 && setup.between == Between::Module).then(|| "--apart".into());
+    several.into_iter().flatten().chain(apart).collect()
 }
 
 /// Waits for a process; nothing if it had to be killed.
@@ -155,6 +163,15 @@ mod tests {
         // What was run is a complete case, with every call in it.
         let written = Kernel::open(&folder.path().join("trial0.ptx")).unwrap();
         assert_eq!(written.recipe.launches.len(), 3);
+    }
+
+    #[test]
+    fn streams_are_told() {
+        let setup = Setup::new(Kernel::parse("idle.ptx", IDLE).unwrap(), 1);
+        assert!(streams(&setup).is_empty() && streams(&Setup { between: Between::Module, ..setup.clone() }).is_empty());
+        let several = Setup { streams: 8, ..setup };
+        assert_eq!(streams(&several), ["--streams", "8"]);
+        assert_eq!(streams(&Setup { between: Between::Module, ..several }), ["--streams", "8", "--apart"]);
     }
 
     #[test]

@@ -151,7 +151,8 @@ impl Search<'_> {
         // Where the module's variables are innocent, it is a buffer.
         let of_state = |tried: &&Tried| tried.axis == Axis::State;
         let innocent = found.cured.iter().find(of_state).is_some_and(|tried| matches!(tried.effect, Effect::Fails(_)));
-        let variables = super::bench::has_variables(&failing.kernel) && failing.between == Between::Nothing;
+        let one_stream = failing.streams == 1 && failing.between == Between::Nothing;
+        let variables = super::bench::has_variables(&failing.kernel) && one_stream;
         if innocent && variables {
             self.try_all(found, axes::buffers(&failing), symptoms);
         }

@@ -29,7 +29,7 @@ impl fmt::Display for Schedule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Between {
     Nothing,
-    /// The module is loaded again, and its variables with it.
+    /// The module is loaded again, and its variables with it; of several streams, each has a module of its own.
     Module,
     /// The module, and one buffer is as before the first call.
     Buffer(String),
@@ -44,6 +44,8 @@ pub struct Setup {
     pub data_seed: u64,
     /// Calls on the same buffers.
     pub calls: u32,
+    /// Streams that make these calls at once, each on buffers of its own. Only a GPU has them.
+    pub streams: u32,
     pub between: Between,
     /// Of each launch only the first cluster.
     pub first_cluster: bool,
@@ -64,6 +66,7 @@ impl Setup {
             schedules: (0..seeds).map(Schedule::of_seed).collect(),
             data_seed: 0,
             calls: 1,
+            streams: 1,
             between: Between::Nothing,
             first_cluster: false,
             checks: true,

@@ -4,6 +4,7 @@
 
 mod circumstances;
 mod figures;
+mod speed;
 
 use std::path::Path;
 
@@ -16,6 +17,7 @@ use crate::{Error, Silent, Toolbox, VerifyOptions, verify};
 
 pub use circumstances::Circumstance;
 pub use figures::Change;
+pub use speed::{Duel, Speed};
 
 /// How the second pack stands to the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +107,8 @@ pub struct Comparison {
     pub stages: Vec<StagePair>,
     /// Figures that differ.
     pub changes: Vec<Change>,
+    /// Every problem that was timed, against every peer.
+    pub speeds: Vec<Speed>,
     /// Settings and machines, as far as they differ.
     pub circumstances: Vec<Circumstance>,
 }
@@ -117,6 +121,7 @@ pub fn compare(left: &Path, right: &Path) -> Result<Comparison, Error> {
     Ok(Comparison {
         stages: stages.map(|(left, right)| StagePair { left: left.clone(), right: right.clone() }).collect(),
         changes: figures::changes(&kernels, &left.evidence, &right.evidence),
+        speeds: speed::speeds(&left.evidence.bench, &right.evidence.bench),
         circumstances: circumstances::between(&left.manifest, &right.manifest),
         kernels,
     })
@@ -167,7 +172,9 @@ impl Comparison {
     /// Worse if anything is; undecided if anything could not be compared; better or changed if something is.
     pub fn verdict(&self) -> Verdict {
         let stages = self.stages.iter().map(StagePair::verdict);
-        let verdicts: Vec<Verdict> = stages.chain(self.changes.iter().map(|change| change.verdict)).collect();
+        let changes = self.changes.iter().map(|change| change.verdict);
+        let verdicts: Vec<Verdict> =
+            stages.chain(changes).chain(self.speeds.iter().map(|speed| speed.verdict)).collect();
         let lost = self.kernels.iter().any(|pair| pair.right.is_none());
         let has = |verdict: Verdict| verdicts.contains(&verdict);
         match () {
@@ -189,8 +196,9 @@ impl Comparison {
     pub fn sentence(&self) -> String {
         let of_stages = |verdict| self.stages.iter().filter(|pair| pair.verdict() == verdict).count();
         let of_figures = |verdict| self.changes.iter().filter(|change| change.verdict == verdict).count();
+        let of_speeds = |verdict| self.speeds.iter().filter(|speed| speed.verdict == verdict).count();
         let tally = |verdict| {
-            let all = [(of_stages(verdict), "stage"), (of_figures(verdict), "figure")];
+            let all = [(of_stages(verdict), "stage"), (of_figures(verdict), "figure"), (of_speeds(verdict), "speed")];
             let some = all.into_iter().filter(|(count, _)| *count > 0);
             some.map(|(count, what)| counted(count, what)).collect::<Vec<_>>().join(" and ")
         };
@@ -228,7 +236,7 @@ mod tests {
     #[test]
     fn a_kernel_that_is_gone_is_not_decided_and_a_new_one_is_a_change() {
         let of = |kernels: Vec<KernelPair>| {
-            Comparison { kernels, stages: vec![], changes: vec![], circumstances: vec![] }.verdict()
+            Comparison { kernels, stages: vec![], changes: vec![], speeds: vec![], circumstances: vec![] }.verdict()
         };
         let (a, b) = (Some(subject("a", "1")), Some(subject("b", "1")));
         let both = KernelPair { left: a.clone(), right: a };

@@ -63,7 +63,7 @@ impl From<Stage> for Unmet {
 }
 
 /// In percent: below it a kernel with enough work leaves too much of the GPU idle.
-const LEAST_BUSY: f64 = 70.0;
+pub(crate) const LEAST_BUSY: f64 = 70.0;
 
 const MERGE: [Stage; 6] =
     [Stage::Assemble, Stage::Parity, Stage::Sanitize, Stage::Stress, Stage::Resources, Stage::Code];

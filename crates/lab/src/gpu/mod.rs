@@ -19,6 +19,7 @@ pub(crate) use buffers::{BufferKernels, Fingerprint};
 pub(crate) use calls::{Code, numbers, sets};
 pub use candidate::Candidate;
 pub(crate) use clocks::Clocks;
+pub(crate) use delay::Delay;
 pub use peer::{Peer, PeerError, Workers};
 pub use plan::{Contract, Plan, WARM_UP};
 pub(crate) use plan::{floor, peaks};

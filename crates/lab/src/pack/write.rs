@@ -6,8 +6,32 @@ use std::path::{Path, PathBuf};
 use super::{Files, MANIFEST};
 use crate::Error;
 
-/// A folder that is there already is replaced only if it is empty or a pack.
+/// What would keep a pack from being written, said before anything is run: stages may take long.
 pub fn check_target(folder: &Path) -> Result<(), Error> {
+    check_contents(folder)?;
+    let parent = parent(folder);
+    let there = parent.ancestors().find(|place| place.exists()).unwrap_or(&parent);
+    // Only a try tells whether something can be made there. It removes itself.
+    tempfile::Builder::new().prefix(HIDDEN).tempdir_in(there).map(drop).map_err(|error| unwritten(folder, there, error))
+}
+
+/// How what is not finished is called.
+const HIDDEN: &str = ".veriflash-";
+
+fn parent(folder: &Path) -> PathBuf {
+    match folder.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Which file of the pack could not be written, or where it was to be.
+fn unwritten(folder: &Path, place: &Path, error: impl std::fmt::Display) -> Error {
+    Error::folder(folder, format!("the pack cannot be written: {}: {error}", place.display()))
+}
+
+/// A folder that is there already is replaced only if it is empty or a pack.
+fn check_contents(folder: &Path) -> Result<(), Error> {
     let Ok(mut entries) = folder.read_dir() else {
         return match folder.exists() {
             true => Err(Error::folder(folder, "is there and is no folder: choose another")),
@@ -22,26 +46,37 @@ pub fn check_target(folder: &Path) -> Result<(), Error> {
 
 /// Writes beside the target, and renames at the end.
 pub fn write(folder: &Path, files: &Files) -> Result<(), Error> {
-    check_target(folder)?;
-    let parent = match folder.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-        _ => PathBuf::from("."),
-    };
-    fs::create_dir_all(&parent).map_err(|error| Error::folder(&parent, error))?;
+    check_contents(folder)?;
+    let parent = parent(folder);
+    fs::create_dir_all(&parent).map_err(|error| unwritten(folder, &parent, error))?;
     // Removes itself where anything goes wrong from here on.
-    let unfinished = tempfile::Builder::new().prefix(".veriflash-").tempdir_in(&parent);
-    let unfinished = unfinished.map_err(|error| Error::folder(&parent, error))?;
+    let unfinished = tempfile::Builder::new().prefix(HIDDEN).tempdir_in(&parent);
+    let unfinished = unfinished.map_err(|error| unwritten(folder, &parent, error))?;
     let fresh = unfinished.path().join("new");
-    for (path, bytes) in files {
-        let path = fresh.join(path);
-        let folder = path.parent().unwrap_or(&fresh);
-        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, bytes));
-        written.map_err(|error| Error::folder(&path, error))?;
+    for (name, bytes) in files {
+        let path = fresh.join(name);
+        let place = path.parent().unwrap_or(&fresh);
+        let written = fs::create_dir_all(place).and_then(|()| fs::write(&path, bytes));
+        written.map_err(|error| unwritten(folder, Path::new(name), error))?;
     }
-    if folder.exists() {
-        fs::rename(folder, unfinished.path().join("old")).map_err(|error| Error::folder(folder, error))?;
+    put(&fresh, folder, &unfinished.path().join("old")).map_err(|error| unwritten(folder, folder, error))
+}
+
+/// Puts the new pack into the place of the old one. On Linux in one step, so that there is a whole pack whenever the process is killed.
+fn put(fresh: &Path, folder: &Path, old: &Path) -> std::io::Result<()> {
+    if !folder.exists() {
+        return fs::rename(fresh, folder);
     }
-    fs::rename(&fresh, folder).map_err(|error| Error::folder(folder, error))
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        // Not every file system can do it.
+        if renameat_with(CWD, fresh, CWD, folder, RenameFlags::EXCHANGE).is_ok() {
+            return Ok(());
+        }
+    }
+    fs::rename(folder, old)?;
+    fs::rename(fresh, folder)
 }
 
 /// Reads every file; what is neither file nor folder is refused.
@@ -96,6 +131,16 @@ mod tests {
         assert_eq!(fs::read(parent.path().join("thesis.tex")).unwrap(), b"mine");
         let file = parent.path().join("thesis.tex");
         assert!(check_target(&file).is_err());
+    }
+
+    #[test]
+    fn where_nothing_can_be_made_is_told_beforehand() {
+        let parent = tempfile::tempdir().unwrap();
+        check_target(&parent.path().join("not/yet/there")).unwrap();
+        assert_eq!(parent.path().read_dir().unwrap().count(), 0, "a try leaves nothing");
+        fs::write(parent.path().join("file"), "").unwrap();
+        let error = check_target(&parent.path().join("file/pack")).unwrap_err().to_string();
+        assert!(error.contains("file/pack: the pack cannot be written: "), "{error}");
     }
 
     #[test]

@@ -4,8 +4,10 @@
 //! compare. Each section is a file here, which says what it shows, and a template, which says how.
 
 mod findings;
+mod gpu;
 mod machine_code;
 mod matrix;
+mod profile;
 mod resources;
 mod speed;
 mod verdict;
@@ -23,14 +25,16 @@ use crate::pack::Files;
 use crate::stages::{Evidence, Record};
 
 /// Templates by name; what they are given is escaped, because their names end in `.html`.
-const TEMPLATES: [(&str, &str); 9] = [
+const TEMPLATES: [(&str, &str); 11] = [
     ("page.html", include_str!("page/templates/page.html")),
     ("verdict.html", include_str!("page/templates/verdict.html")),
     ("matrix.html", include_str!("page/templates/matrix.html")),
     ("speed.html", include_str!("page/templates/speed.html")),
     ("findings.html", include_str!("page/templates/findings.html")),
+    ("gpu.html", include_str!("page/templates/gpu.html")),
     ("machine_code.html", include_str!("page/templates/machine_code.html")),
     ("resources.html", include_str!("page/templates/resources.html")),
+    ("profile.html", include_str!("page/templates/profile.html")),
     ("samples.html", include_str!("page/templates/samples.html")),
     ("pipeline.html", include_str!("page/templates/pipeline.html")),
 ];
@@ -52,8 +56,10 @@ fn render(facts: &Facts, files: &Files, points: &[Point]) -> Result<String, mini
         matrix: matrix::view(facts),
         speed: speed::view(points, facts.outcomes),
         findings: findings::view(facts),
+        gpu: gpu::view(facts),
         machine_code: machine_code::view(facts, files),
         resources: resources::view(facts),
+        profile: profile::view(facts),
         pipeline: drawn(facts.evidence),
     };
     environment()?.get_template("page.html")?.render(Serde(page))
@@ -69,8 +75,10 @@ struct Page<'a> {
     matrix: matrix::View,
     speed: speed::View,
     findings: findings::View,
+    gpu: gpu::View,
     machine_code: machine_code::View,
     resources: resources::View,
+    profile: profile::View,
     pipeline: Option<Pipeline>,
 }
 

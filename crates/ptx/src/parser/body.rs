@@ -3,10 +3,11 @@
 use super::names::{Meaning, Names};
 use super::{Outcome, Parser, order};
 use crate::diagnostic::Diagnostic;
-use crate::forms::{self, UnknownForm};
+use crate::forms::{self, FORMS, UnknownForm};
 use crate::ir::*;
 use crate::lexer::Token;
 use crate::source::{Span, Spans};
+use crate::words::distance;
 
 impl<'a> Parser<'a> {
     pub(super) fn body(&mut self, mut function: Function, mut names: Names) -> Outcome<Function> {
@@ -250,10 +251,22 @@ impl<'a> Parser<'a> {
 fn unknown_form(error: UnknownForm, head: Span, end: Span) -> Diagnostic {
     let message = error.to_string();
     match error {
-        UnknownForm::Mnemonic(_) => {
-            let help = "`veriflash explain forms` lists the forms that veriflash knows";
+        UnknownForm::Mnemonic(mnemonic) => {
+            let list = "`veriflash explain forms` lists the forms that veriflash knows";
+            let help = match nearest_instruction(&mnemonic) {
+                Some(near) => format!("the nearest instruction is `{near}`: did you mean it? {list}"),
+                None => list.into(),
+            };
             Diagnostic::new(message, head, "unknown instruction form").help(help).unsupported()
         }
         UnknownForm::Operands { .. } => Diagnostic::new(message, head.to(end), "these operands do not fit"),
     }
+}
+
+/// The instruction whose name, up to the first modifier, differs from an unknown one in at most every third letter.
+fn nearest_instruction(mnemonic: &str) -> Option<String> {
+    let name = |text: &str| text.split(['.', '{', '(']).next().unwrap_or_default().to_string();
+    let (unknown, known) = (name(mnemonic), FORMS.iter().map(|form| name(&form.spelling.to_string())));
+    let near = known.map(|known| (distance(&known, &unknown), known));
+    near.filter(|(edits, _)| *edits > 0 && edits * 3 <= unknown.len()).min().map(|(_, known)| known)
 }

@@ -2,6 +2,7 @@
 
 use crate::ir::*;
 use crate::source::Span;
+use crate::words::distance;
 use std::collections::HashMap;
 
 /// What a name stands for.
@@ -103,20 +104,4 @@ impl Names {
         let near = all.map(|known| (distance(known, name), known.as_str())).filter(|(distance, _)| *distance <= 2);
         near.min().map(|(_, known)| known)
     }
-}
-
-/// Edits that turn one word into another.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + (from != *to) as usize;
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -6,6 +6,7 @@ mod design;
 mod instructions;
 mod schedules;
 mod shape;
+mod streams;
 mod traps;
 
 use super::bench::Bench;
@@ -22,6 +23,7 @@ pub enum Axis {
     Instruction,
     State,
     Calls,
+    Streams,
     Schedule,
     Data,
     Debug,
@@ -41,6 +43,7 @@ impl Axis {
             Axis::Instruction => "instruction",
             Axis::State => "state",
             Axis::Calls => "calls",
+            Axis::Streams => "streams",
             Axis::Schedule => "schedule",
             Axis::Data => "data",
             Axis::Debug => "debug",
@@ -80,6 +83,7 @@ impl Variation {
 pub fn provoking(subject: &Subject, bench: &dyn Bench) -> Vec<Variation> {
     let given = &subject.setup;
     let mut all = calls::more(given);
+    all.extend(streams::more(given, bench));
     all.extend(schedules::others(given, bench));
     all.extend(data::others(given, None));
     all.extend(design::others(subject, given));
@@ -90,6 +94,7 @@ pub fn provoking(subject: &Subject, bench: &dyn Bench) -> Vec<Variation> {
 pub fn curing(subject: &Subject, failing: &Setup, symptom: &Symptom, bench: &dyn Bench) -> Vec<Variation> {
     let mut all = instructions::edits(failing, symptom);
     all.extend(calls::renewed(failing, bench));
+    all.extend(streams::fewer(failing));
     all.extend(schedules::others(failing, bench));
     all.extend(data::others(failing, Some(symptom)));
     all.extend(design::others(subject, failing));

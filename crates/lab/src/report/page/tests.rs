@@ -27,6 +27,8 @@ const SASS: &str = "\t.section\t.text.attention_forward,\"ax\",@progbits
 /// What somebody writes who wants to be more than text.
 const HOSTILE: &str = "<script>alert('x')</script>";
 
+mod on_gpu;
+
 /// Evidence on some kernels, made up.
 struct Made {
     cases: Vec<Case>,
@@ -199,8 +201,19 @@ fn what_was_measured_is_shown() {
 #[test]
 fn the_verdict_comes_first() {
     let page = Made::small().page(&[]);
-    let order =
-        ["<h1>", "evidence", "speed", "throughput", "findings", "code", "resources", "shapes", "samples", "pipeline"];
+    let order = [
+        "<h1>",
+        "evidence",
+        "speed",
+        "throughput",
+        "findings",
+        "gpu",
+        "code",
+        "resources",
+        "profile",
+        "shapes",
+        "samples",
+    ];
     let places: Vec<usize> = order
         .iter()
         .map(|id| {
@@ -270,14 +283,16 @@ fn large() -> String {
     let sass = SASS.replace(".L_x_0:\n", &format!(".L_x_0:\n{body}"));
     let names: Vec<String> = (1..=8).map(|length| "attention-".to_string() + &"x".repeat(length * 4)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    Made::new(&names, &["sm_80", "sm_90", "sm_100", "sm_120"], &sass).page(&grid())
+    let mut made = Made::new(&names, &["sm_80", "sm_90", "sm_100", "sm_120"], &sass);
+    on_gpu::add(&mut made);
+    made.page(&grid())
 }
 
 /// The problems of every grid, thirty of them, with times that scatter by one percent.
 fn grid() -> Vec<Point> {
     let problems = crate::bench::Grid::ALL.into_iter().flat_map(|grid| grid.problems().unwrap()).take(30);
     let mut random = fastrand::Rng::with_seed(0);
-    let mut peers: BTreeMap<&str, f64> = [("cudnn", 11.0), ("fa2", 13.0), ("fa4", 10.1)].into();
+    let mut peers: BTreeMap<&str, f64> = [("cudnn", 11.0), ("fa2", 13.0), ("fa4", 10.1), ("triton", 12.2)].into();
     let one = |problem: attention::Problem| {
         peers.values_mut().for_each(|time| *time *= 0.98 + 0.03 * random.f64());
         let times: Vec<(&str, f64)> = peers.iter().map(|(name, time)| (*name, *time)).collect();

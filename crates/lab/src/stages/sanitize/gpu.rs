@@ -125,18 +125,18 @@ const MOST_LINES: usize = 60;
 
 impl Checked {
     /// The number of errors or hazards in the summary; nothing if it has none.
-    fn errors(&self) -> Option<u64> {
+    pub(crate) fn errors(&self) -> Option<u64> {
         let summary = self.said.iter().rev().find(|line| line.contains("SUMMARY:"))?;
         let (_, counts) = summary.split_once("SUMMARY:")?;
         counts.split_whitespace().next()?.parse().ok()
     }
 
     /// Did the tool report something?
-    fn reports(&self) -> bool {
+    pub(crate) fn reports(&self) -> bool {
         self.errors() != Some(0) && self.said.len() > 1
     }
 
-    fn objections(&self, place: &str) -> Vec<Objection> {
+    pub(crate) fn objections(&self, place: &str) -> Vec<Objection> {
         let tool = &self.tool;
         let silent = self.errors().is_none().then(|| format!("{place}: {tool} gave no summary"));
         let idle = self.launched.is_empty().then(|| format!("{place}: nothing was launched under {tool}"));
