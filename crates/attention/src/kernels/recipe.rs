@@ -48,7 +48,7 @@ fn assemble(
     contract: Option<AttentionContract>,
 ) -> Result<Kernel, Error> {
     let built = build_with(problem, config, mask, score)?;
-    let recipe = recipe(problem, config, score, built.shared_bytes);
+    let recipe = recipe(problem, config, (mask, score), built.shared_bytes);
     let recipe = recipe.and_then(|recipe| asserting(recipe, config, &built)).map_err(|fault| failed(config, &fault))?;
     let recipe = Recipe { attention: contract, ..recipe };
     Kernel::generated(name, &built.module, recipe).map_err(|error| failed(config, &error))
@@ -105,7 +105,16 @@ fn suffix(config: &Config) -> &'static str {
     if config.debug { "_debug" } else { "" }
 }
 
-fn recipe(problem: &Problem, config: &Config, score: &dyn Score, shared_bytes: u32) -> Result<Recipe, launch::Fault> {
+fn recipe(
+    problem: &Problem,
+    config: &Config,
+    (mask, score): (&dyn Mask, &dyn Score),
+    shared_bytes: u32,
+) -> Result<Recipe, launch::Fault> {
+    let mut buffers = buffers(problem, score, config.splits > 1)?;
+    if config.math == Math::Warpgroup {
+        buffers.extend(hopper::counter(mask)?);
+    }
     let mut sizes = vec![
         ("b", problem.batch()),
         ("h", problem.heads()),
@@ -121,8 +130,8 @@ fn recipe(problem: &Problem, config: &Config, score: &dyn Score, shared_bytes: u
     sizes.extend(split.then_some(("splits", config.splits)));
     Ok(Recipe {
         lets: sizes.into_iter().map(|(name, size)| (name.into(), Expr::from(size))).collect(),
-        buffers: buffers(problem, score, split)?,
-        launches: launches(problem, config, score, shared_bytes)?,
+        buffers,
+        launches: launches(problem, config, (mask, score), shared_bytes)?,
         ..Recipe::default()
     })
 }
@@ -220,11 +229,11 @@ fn slopes(heads: u32) -> Init {
 fn launches(
     problem: &Problem,
     config: &Config,
-    score: &dyn Score,
+    (mask, score): (&dyn Mask, &dyn Score),
     shared_bytes: u32,
 ) -> Result<Vec<Launch>, launch::Fault> {
     if config.math == Math::Warpgroup {
-        return Ok(vec![hopper::forward(problem, config, score, shared_bytes)?]);
+        return Ok(vec![hopper::forward(problem, config, (mask, score), shared_bytes)?]);
     }
     let split = config.splits > 1;
     let [q, k, v, o] = tensors(problem);

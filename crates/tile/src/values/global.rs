@@ -6,8 +6,8 @@ use super::{Cell, Coordinate, Element, Packed, Pred, Type, U32, U64, Value};
 use crate::builder::{Named, Reach, check_name, with};
 use crate::error::BuildError;
 use crate::instructions::{
-    GlobalPointer, Pointer, cvta_to_global_u64, ld_global, ld_global_nc, ld_global_v2, ld_param, st_global,
-    st_global_v2,
+    GlobalPointer, Pointer, atom_global_add_u32, cvta_to_global_u64, ld_global, ld_global_nc, ld_global_v2, ld_param,
+    st_global, st_global_v2, st_relaxed_sys_global,
 };
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -110,6 +110,20 @@ impl<T: Type> Slice<T> {
     #[track_caller]
     pub fn store_pair(&self, index: Coordinate, pair: [Value<T>; 2]) {
         st_global_v2(self.at(index.base).plus(index.constant * T::BYTES), pair);
+    }
+}
+
+impl Slice<u32> {
+    /// Adds one to a word that blocks share, and returns what was there.
+    #[track_caller]
+    pub fn count(&self, index: impl Into<U32>) -> U32 {
+        atom_global_add_u32(self.at(index), 1.into())
+    }
+
+    /// Sets a word that blocks share.
+    #[track_caller]
+    pub fn publish(&self, index: impl Into<U32>, value: U32) {
+        st_relaxed_sys_global(self.at(index), value);
     }
 }
 

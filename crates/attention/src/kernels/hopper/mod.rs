@@ -10,7 +10,7 @@ mod recipe;
 mod result;
 mod schedule;
 
-pub(super) use recipe::forward;
+pub(super) use recipe::{counter, forward};
 
 use super::Parts;
 use super::parts::Lengths;
@@ -21,7 +21,7 @@ use crate::configs::Config;
 use crate::problem::Dims;
 use consumer::{Rings, consume};
 use result::Output;
-use schedule::{OutputTile, Schedule, Walk};
+use schedule::{Order, OutputTile, Schedule};
 use tile::prelude::*;
 
 /// Tiles of queries in shared memory: the next one is copied while products read the one before.
@@ -47,6 +47,7 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let heads_per_kv_head = parameter::<u32>("heads_per_kv_head");
     let scale = parameter(scale_parameter(parts.score));
     let schedule = Schedule::parameter(of.queries.div_ceil(config.rows));
+    let order = Order::parameter(counts(parts.mask));
     let warpgroups = config.warpgroups();
     let setup = Setup {
         config,
@@ -68,9 +69,11 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     roles(
         producer(copying, || {
             [q, k].iter().chain([&v]).for_each(TensorMap::prefetch);
-            let mut walk = Walk::new();
-            repeat_while(walk.number().lt(setup.schedule.count()), || {
-                let OutputTile { block, head, batch } = setup.schedule.tile(walk.number());
+            let mut number = Var::new("number", block_index(0));
+            let count = setup.schedule.count();
+            repeat_while(number.get().lt(count), || {
+                let OutputTile { block, head, batch } = setup.schedule.tile(number.get());
+                let next = order.next(number.get(), count);
                 load_queries
                     .load_noted(TileAt { row: block * config.rows, head, batch }, [block, head, batch, 1.into()]);
                 let head = head / heads_per_kv_head;
@@ -79,13 +82,18 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
                     load_keys.load(at);
                     load_values.load(at);
                 });
-                walk.advance();
-                walk.number().lt(setup.schedule.count())
+                number.set(next);
+                next.lt(count)
             });
             load_queries.note([0; 4].map(U32::from));
         }),
         consumers(warpgroups, computing, |warpgroup| consume(&setup, warpgroup, rings)),
     );
+}
+
+/// Whether blocks share their tiles by a counter: they do if some are longer than others.
+fn counts(mask: &dyn Mask) -> bool {
+    !mask.is_even()
 }
 
 /// Whether the output goes out as tiles: it does if it has room where its queries were.

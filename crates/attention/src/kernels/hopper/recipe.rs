@@ -1,17 +1,19 @@
 //! How the kernel is launched: tensor maps of Q, K and V, and a block for every processor.
 
 use super::super::ENTRY;
+use super::super::parts::masks::Mask;
 use super::super::parts::scores::Score;
 use super::super::recipe::{Sizes, integer, lengths, log_sum_exp, named, result, scale, tensors};
 use super::consumer::WARP_ROWS;
-use super::stores_tiles;
+use super::{counts, stores_tiles};
 use crate::Problem;
 use crate::configs::Config;
 use crate::problem::Layout;
 use crate::visibility::MaskKind;
+use launch::buffer::Init;
 use launch::recipe::ArgumentValue;
 use launch::tensor_map::{Promotion, Swizzle};
-use launch::{Argument, Element, Expr, Fault, Launch, TensorMap};
+use launch::{Argument, Buffer, Element, Expr, Fault, Launch, TensorMap};
 
 /// Columns of a box: 128 bytes, as wide as the swizzle.
 const BOX_COLUMNS: u32 = 64;
@@ -19,7 +21,12 @@ const BOX_COLUMNS: u32 = 64;
 /// Blocks of the grid where there are enough tiles: one for each processor of an H200.
 const PROCESSORS: u32 = 132;
 
-pub fn forward(problem: &Problem, config: &Config, score: &dyn Score, shared_bytes: u32) -> Result<Launch, Fault> {
+pub fn forward(
+    problem: &Problem,
+    config: &Config,
+    (mask, score): (&dyn Mask, &dyn Score),
+    shared_bytes: u32,
+) -> Result<Launch, Fault> {
     let [q, k, v, o] = tensors(problem);
     let mut args = vec![];
     for (sizes, rows) in [(q, config.rows), (k, config.keys), (v, config.keys)] {
@@ -37,17 +44,19 @@ pub fn forward(problem: &Problem, config: &Config, score: &dyn Score, shared_byt
     args.push(integer("heads", Element::U32, "h")?);
     args.push(integer("batch", Element::U32, "b")?);
     args.push(integer("section", Element::U32, &section(problem).to_string())?);
+    args.extend(counts(mask).then(|| named("counter", Argument::buffer("counter"))));
     let blocks = format!("min({PROCESSORS}, ceil_div(sq, {}) * h * b)", config.rows);
     let grid = [Expr::parse(&blocks)?, Expr::from(1u32), Expr::from(1u32)];
     let block = [config.threads(), 1, 1].map(Expr::from);
     Ok(Launch { entry: Some(ENTRY.into()), shared: shared_bytes.into(), args, ..Launch::new(grid, block) })
 }
 
-/// What keys and values of a section may take, so that the cache holds them while their queries go by. Measured.
+/// What keys and values of a section may take, so that the cache holds them while their queries go by, and the most heads that it has: of narrow
+/// heads, and of wide ones. Measured.
 const SECTION_BYTES: u64 = 64 << 20;
+const SECTION_HEADS: [u64; 2] = [256, 32];
 
-/// Heads of a section. Without a mask all tiles are as long, and heads follow each other. With as many heads as there are blocks, or a multiple of
-/// it, every block gets tiles of the same lengths.
+/// Heads of a section. Without a mask all tiles are as long, and heads follow each other.
 fn section(problem: &Problem) -> u64 {
     if problem.mask() == MaskKind::None {
         return 1;
@@ -55,10 +64,15 @@ fn section(problem: &Problem) -> u64 {
     let columns = u64::from(problem.head_dim() + problem.value_dim());
     let bytes = u64::from(problem.keys().max(1)) * columns * problem.dtype().bytes() as u64;
     let (heads, group) = (u64::from(problem.heads()), u64::from(problem.heads() / problem.kv_heads()));
-    let all = heads * u64::from(problem.batch());
-    let room = (SECTION_BYTES / bytes * group).max(1);
-    let blocks = u64::from(PROCESSORS);
-    if all >= blocks && room >= blocks / 2 { (room / blocks).clamp(1, all / blocks) * blocks } else { room.min(all) }
+    let [narrow, wide] = SECTION_HEADS;
+    let most = if columns > 128 { wide } else { narrow };
+    (SECTION_BYTES / bytes * group).clamp(1, most).min(heads * u64::from(problem.batch()))
+}
+
+/// What blocks count their tiles with, if they do.
+pub fn counter(mask: &dyn Mask) -> Result<Option<Buffer>, Fault> {
+    let buffer = || Ok(Buffer { init: Init::Zeros, ..Buffer::new("counter", Element::U32, vec![1u32.into()]) });
+    counts(mask).then(buffer).transpose()
 }
 
 /// (column, row, head, batch) of a tensor, in boxes of so many rows.

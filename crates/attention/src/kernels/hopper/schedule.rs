@@ -46,32 +46,28 @@ impl Schedule {
     }
 }
 
-/// The tiles of one block: in the first round of the grid the one of its own number, in the second the one as far from the end, and so on by
-/// turns. Who had a long tile in one round has a short one in the next.
-pub struct Walk {
-    number: Var<u32>,
-    /// From this number to the next.
-    step: Var<u32>,
+/// How blocks share the tiles.
+pub enum Order {
+    /// All are as long: every block takes as many, one of each round of the grid.
+    InRounds,
+    /// Whoever is done takes the next. The word counts tiles that were taken after the first round; the launch finds it zero, and leaves it so.
+    ByCounter(Slice<u32>),
 }
 
-impl Walk {
+impl Order {
+    /// Parameter `counter`, if there is one.
     #[track_caller]
-    pub fn new() -> Walk {
-        let block = block_index(0);
-        let step = (grid_size(0) - block) * 2 - 1;
-        let var = |name: &str, value: U32| Var::new(name, value).reaching(Reach::Block);
-        Walk { number: var("number", block), step: var("step", step) }
+    pub fn parameter(counts: bool) -> Order {
+        if counts { Order::ByCounter(Slice::parameter("counter")) } else { Order::InRounds }
     }
 
+    /// The number of the next tile, for a block that begins one: asked for before the tile is loaded, it is there when it is needed.
     #[track_caller]
-    pub fn number(&self) -> U32 {
-        self.number.get()
-    }
-
-    #[track_caller]
-    pub fn advance(&mut self) {
-        let step = self.step.get();
-        self.number += step;
-        self.step.set(grid_size(0) * 2 - step);
+    pub fn next(&self, number: U32, count: U32) -> U32 {
+        let Order::ByCounter(counter) = self else { return number + grid_size(0) };
+        let taken = counter.count(0);
+        // Every tile takes one: who has taken the last leaves the word as it was.
+        when(taken.eq(count - 1), || counter.publish(0, 0.into()));
+        taken + grid_size(0)
     }
 }

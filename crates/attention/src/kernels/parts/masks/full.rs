@@ -18,4 +18,7 @@ impl Mask for Full {
     fn sees(&self, _: Coordinate, _: Coordinate, _: Lengths) -> Pred {
         true.into()
     }
+    fn is_even(&self) -> bool {
+        true
+    }
 }

@@ -31,6 +31,10 @@ pub trait Mask: Sync {
     fn knows_the_end(&self) -> bool {
         false
     }
+    /// Whether all queries see equally many keys.
+    fn is_even(&self) -> bool {
+        false
+    }
 }
 
 impl MaskKind {
