@@ -18,7 +18,7 @@ pub struct Clocks {
     pub timer: f64,
     /// From the first event until all of the GPU was idle.
     pub host: f64,
-    /// Of that, the part after the stream had ended.
+    /// Of that, the part after the stream had ended, without what it takes to ask.
     pub after: f64,
 }
 
