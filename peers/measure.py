@@ -1,13 +1,15 @@
 """Times of several implementations of one problem, taken side by side.
 
-All are alive together. Each one's calls are captured into one CUDA graph that walks over several sets of inputs, so that
+All are alive together. One's calls are captured into a CUDA graph that walks over several sets of inputs, so that
 none finds its inputs in the cache; one replay, by the GPU's own timer, is one sample, and some replays before it bring the GPU
-to the clock that this implementation gives it. Every round takes each graph once, in a fresh random order.
+to the clock that this implementation gives it. Every round takes a sample of each, in a fresh random order.
 """
 
+import contextlib
 import dataclasses
 import statistics
 import time
+import typing
 
 import torch
 
@@ -26,30 +28,27 @@ def draw(problem, sets, seed=1234):
 
 @dataclasses.dataclass
 class Contestant:
-    """One implementation, captured; its times in microseconds per call, and the clocks meanwhile."""
+    """One implementation, `step(call)` in a context of its own; its times in microseconds per call, and the clocks meanwhile."""
 
     name: str
-    graph: torch.cuda.CUDAGraph
-    results: list  # of every call: none may lie where another's does
+    step: typing.Callable
+    context: typing.Callable = contextlib.nullcontext
     times: list = dataclasses.field(default_factory=list)
     clocks: list = dataclasses.field(default_factory=list)
 
 
-def capture(name, step, plan, stream, stamps):
-    """A graph of the plan's calls of `step(call)`, all of which have run before, between two stamps."""
-    with torch.cuda.stream(stream):
-        for call in range(plan.calls):
-            step(call)
-        torch.cuda.synchronize()
+def capture(contestant, plan, stream, stamps):
+    """A graph of the plan's calls, between two stamps, and its results: none lies where another's does."""
+    with contestant.context(), torch.cuda.stream(stream):
         graph = torch.cuda.CUDAGraph()
         graph.capture_begin()
         try:
             stamps.stamp(0)
-            results = [step(call) for call in range(plan.calls)]
+            results = [contestant.step(call) for call in range(plan.calls)]
             stamps.stamp(1)
         finally:
             graph.capture_end()
-    return Contestant(name, graph, results)
+    return graph, results
 
 
 def rest(seconds=REST_SECONDS):
@@ -59,13 +58,20 @@ def rest(seconds=REST_SECONDS):
 
 
 def sample(contestant, plan, stream, stamps):
-    """Microseconds of a call, and megahertz. Nothing stands between the warm-up and what is timed."""
+    """Microseconds of a call, and megahertz. Nothing stands between the warm-up and what is timed.
+
+    The graph is captured for this sample alone: where results lie makes a difference of up to a percent, and several graphs at once are
+    not what anybody else measures.
+    """
+    graph, results = capture(contestant, plan, stream, stamps)
     rest()
     with torch.cuda.stream(stream):
         for _ in range(plan.warm_ups):
-            contestant.graph.replay()
-        contestant.graph.replay()
+            graph.replay()
+        graph.replay()
     torch.cuda.synchronize()
+    del results
+    graph.reset()
     return stamps.seconds() * 1e6 / plan.calls, stamps.megahertz()
 
 
