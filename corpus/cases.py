@@ -125,19 +125,18 @@ def cuda_attention():
         suffix = f'c{int(causal)}'
         word = ', causal' if causal else ''
         q, k, v = inputs('f16', [2, 72, 64], 20)
-        output, lse = attention(q, k, v, scale, causal)
+        _, lse = attention(q, k, v, scale, causal)
         case = Case(f'fa_scalar_{suffix}', f'attention in scalar code{word}', 'fa_scalar', 'fa_scalar', [2, 2, 1],
                     [64, 1, 1])
-        case.reads('Q', q).reads('K', k).reads('V', v).writes('O', 'f16', q.shape, output, 2e-3)
-        case.writes('L', 'f32', [2, 72], lse, 1e-4).numbers('s32', 72).numbers('f32', f32(scale * LOG2_E))
-        case.numbers('s32', int(causal)).write(TARGETS).write_fast()
+        case.reads('Q', q).reads('K', k).reads('V', v).buffer('O', 'f16', q.shape)
+        case.writes('L', 'f32', [2, 72], lse, 1e-4).numbers('s32', 72)
+        case.attends('QKVO', causal, f32(scale * LOG2_E), 'log2e').numbers('s32', int(causal)).write(TARGETS).write_fast()
         q, k, v = inputs('f16', [1, 128, 64], 23)
-        output, _ = attention(q, k, v, scale, causal)
         case = Case(f'fa_wmma_{suffix}', f'attention with nvcuda::wmma{word}', 'fa_wmma', 'fa_wmma', [2, 1, 1],
                     [128, 1, 1], 4 * 64 * 72 * 2 + 2 * 64 * 68 * 4 + 512)
         case.runs_on('sm_75', 'sm_80', 'A block of sm_75 has too little shared memory.')
-        case.reads('Q', q).reads('K', k).reads('V', v).writes('O', 'f16', q.shape, output, 3e-3)
-        case.numbers('s32', 128).numbers('f32', f32(scale)).numbers('s32', int(causal)).write(TARGETS).write_fast()
+        case.reads('Q', q).reads('K', k).reads('V', v).buffer('O', 'f16', q.shape)
+        case.numbers('s32', 128).attends('QKVO', causal, f32(scale)).numbers('s32', int(causal)).write(TARGETS).write_fast()
 
 
 def triton_rows():
@@ -232,13 +231,12 @@ def triton_attention():
     for name, causal in [('tri_fa_fwd', False), ('tri_fa_fwd_causal', True)]:
         for element, targets, shared in [('f16', TARGETS[:1], [32768]), ('bf16', AMPERE, [24576, 24576, 40960])]:
             q, k, v = inputs(element, [2, 80, 64], 50)
-            output, lse = attention(q, k, v, 0.125, causal)
+            _, lse = attention(q, k, v, 0.125, causal)
             what = 'attention by Triton, causal' if causal else 'attention by Triton'
             case = Case(name, what, name, 'fa_fwd', [2, 2, 1], [128, 1, 1])
-            case.reads('q', q).reads('k', k).reads('v', v)
-            case.writes('o', element, q.shape, output, 3e-3 if element == 'f16' else 8e-3, of=f'{name}_{element}')
+            case.reads('q', q).reads('k', k).reads('v', v).buffer('o', element, q.shape)
             case.writes('lse', 'f32', [2, 80], lse, 1e-3, of=f'{name}_{element}')
-            case.numbers('s32', 80).numbers('f32', f32(0.125 * LOG2_E)).scratch()
+            case.numbers('s32', 80).attends('qkvo', causal, f32(0.125 * LOG2_E), 'log2e').scratch()
             if name == 'tri_fa_fwd' and element == 'bf16':
                 case.write(['sm_90a'], [40960], suffix='_t39')  # The same source: this Triton fences its copies.
             unfenced_copies(case, 344 if causal else 327).write(targets, shared)
@@ -247,11 +245,11 @@ def triton_attention():
 def triton_attention_128():
     scale = 128 ** -0.5
     q, k, v = inputs('bf16', [256, 128], 53)
-    output, lse = attention(q, k, v, scale, True)
+    _, lse = attention(q, k, v, scale, True)
     case = Case('tri_fa_fwd_d128', 'attention by Triton, causal, head dimension 128', 'tri_fa_fwd_d128', 'fa_fwd',
                 [2, 1, 1], [256, 1, 1])
-    case.reads('q', q).reads('k', k).reads('v', v).writes('o', 'bf16', [256, 128], output, 8e-3)
-    case.writes('lse', 'f32', [256], lse, 1e-3).numbers('s32', 256).numbers('f32', f32(scale * LOG2_E))
+    case.reads('q', q).reads('k', k).reads('v', v).buffer('o', 'bf16', [256, 128])
+    case.writes('lse', 'f32', [256], lse, 1e-3).numbers('s32', 256).attends('qkvo', True, f32(scale * LOG2_E), 'log2e')
     unfenced_copies(case, 547).scratch().write(['sm_80', 'sm_90a'], [98304, 131072])
     rows = [('tri_fa_fwd_tma', 'tensor maps', [2, 1, 1], 256, 98336, 128),
             ('tri_fa_fwd_tma_ws', 'tensor maps and warp specialisation', [4, 1, 1], 384, 114832, 64)]
@@ -259,13 +257,13 @@ def triton_attention_128():
         case = Case(name, f'attention by Triton with {what}, causal', name, 'fa_fwd_tma', grid, [block, 1, 1], shared)
         for buffer, drawn in zip('qkv', (q, k, v)):
             case.reads(buffer, drawn, argument=False)
-        case.writes('o', 'bf16', [256, 128], output, 8e-3, of='tri_fa_fwd_d128', argument=False)
+        case.buffer('o', 'bf16', [256, 128], argument=False)
         for buffer, rows_of_box in zip('qkvo', (queries, 64, 64, queries)):
             case.map(buffer, [64, rows_of_box])
         if name.endswith('_ws'):
             roles_store(case, 114824, 182, 342)
             case.finds('sm_90a', TWICE, (2113, 'error[race-shared]: both write 128 bytes of `o`'))
-        case.numbers('s32', 256).numbers('f32', f32(scale * LOG2_E)).scratch().write(['sm_90a'])
+        case.numbers('s32', 256).attends('qkvo', True, f32(scale * LOG2_E), 'log2e').scratch().write(['sm_90a'])
 
 
 def triton_backward():

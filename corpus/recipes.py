@@ -219,6 +219,17 @@ class Case:
         self.args += [f'{{ {element} = {value!r} }}' for value in values]
         return self
 
+    def attends(self, parts, causal, scale, factor=None):
+        """Its output is judged by the oracle. Buffers have heads, rows and columns, or one head has no dimension of its own."""
+        *heads, rows, columns = self.known[parts[0]][1]
+        self.args.append(f'{{ f32 = {scale!r}, name = "scale" }}')
+        named = f'arg = "scale", factor = "{factor}"' if factor else 'arg = "scale"'
+        mask = 'causal-top-left' if causal else 'none'
+        self.contract = ['[attention]', *[f'{role} = "{part}"' for role, part in zip(['q', 'k', 'v', 'o', 'lse'], parts)],
+                         f'scale = {{ {named} }}', 'layout = "bhsd"', f'mask = "{mask}"',
+                         f'lengths = {{ q = {rows}, k = {rows}, batch = 1, heads = {math.prod(heads)}, dim = {columns} }}', '']
+        return self
+
     def map(self, name, box, triton=True):
         """A tensor map; Triton passes shape and strides behind it."""
         element, shape = self.known[name]
