@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::Problem;
 use crate::problem::{Dims, HEAD_DIMS};
+use crate::scoring::ScoreKind;
 
 /// How a kernel cuts its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -145,6 +146,22 @@ const PROCESSOR_REGISTERS: u32 = 65536;
 /// What a thread takes beside fragments, as ptxas 13.0 has it: 40 to 50.
 const OTHER_REGISTERS: u32 = 50;
 
+/// What a kernel may be asked for besides plain attention.
+pub struct Asked {
+    /// Whether anything is done to scores.
+    pub scores: bool,
+    pub sinks: bool,
+    pub documents: bool,
+    pub packed: bool,
+}
+
+impl Asked {
+    pub fn by(problem: &Problem) -> Asked {
+        let scores = problem.score() != ScoreKind::Plain;
+        Asked { scores, sinks: problem.sinks(), documents: problem.documents(), packed: problem.packed().is_some() }
+    }
+}
+
 impl Config {
     pub fn by_id(id: u32) -> Option<Config> {
         CONFIGS.into_iter().chain(HOPPER).find(|config| config.id == id)
@@ -265,9 +282,24 @@ impl Config {
         self.shared_bytes(dims) <= MAX_SHARED_BYTES && self.fragment_registers(dims) <= MAX_FRAGMENT_REGISTERS
     }
 
-    /// Whether it has the room that the problem takes.
+    /// Whether it has the room that the problem takes, and all that it asks for.
     pub fn serves(&self, problem: &Problem) -> bool {
-        self.has_room(problem.dims(), is_crowded(problem))
+        self.has_room(problem.dims(), is_crowded(problem)) && self.lacks(&Asked::by(problem)).is_none()
+    }
+
+    /// What kernels for sm_90a do not have yet, of what is asked for.
+    pub fn lacks(&self, asked: &Asked) -> Option<&'static str> {
+        let Asked { scores, sinks, documents, packed } = *asked;
+        let lacking = [
+            (scores, "scores other than plain ones"),
+            (sinks, "sinks"),
+            (documents, "documents"),
+            (packed, "packed sequences"),
+            (self.splits > 1, "splits"),
+            (self.debug, "assertions"),
+        ];
+        let found = lacking.into_iter().find(|(is_asked, _)| *is_asked).map(|(_, what)| what);
+        found.filter(|_| self.math == Math::Warpgroup)
     }
 
     /// Whether there is room for heads of these columns, and for what a crowded kernel keeps in mind besides.
