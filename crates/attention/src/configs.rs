@@ -3,7 +3,6 @@
 use crate::Error;
 use crate::Problem;
 use crate::problem::{Dims, HEAD_DIMS};
-use crate::scoring::ScoreKind;
 
 /// How a kernel cuts its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,6 +119,9 @@ const MAX_SHARED_BYTES_90: u32 = 227 * 1024;
 /// What a thread of a warpgroup takes beside output, scores and weights: statistics, places, addresses.
 const OTHER_REGISTERS_90: u32 = 24;
 
+/// The same where a kernel is crowded.
+const CROWDED_REGISTERS_90: u32 = 40;
+
 /// What output, scores and weights may take of a thread's 255 registers, so that the rest (addresses, statistics, what is
 /// loaded ahead) needs no stack. Measured with ptxas 13.0.
 pub const MAX_FRAGMENT_REGISTERS: u32 = 224;
@@ -145,22 +147,6 @@ const PROCESSOR_REGISTERS: u32 = 65536;
 
 /// What a thread takes beside fragments, as ptxas 13.0 has it: 40 to 50.
 const OTHER_REGISTERS: u32 = 50;
-
-/// What a kernel may be asked for besides plain attention.
-pub struct Asked {
-    /// Whether anything is done to scores.
-    pub scores: bool,
-    pub sinks: bool,
-    pub documents: bool,
-    pub packed: bool,
-}
-
-impl Asked {
-    pub fn by(problem: &Problem) -> Asked {
-        let scores = problem.score() != ScoreKind::Plain;
-        Asked { scores, sinks: problem.sinks(), documents: problem.documents(), packed: problem.packed().is_some() }
-    }
-}
 
 impl Config {
     pub fn by_id(id: u32) -> Option<Config> {
@@ -214,12 +200,16 @@ impl Config {
     }
 
     /// Registers of a thread that copies, and of one that multiplies: together what a block of so many threads is launched with.
-    pub const fn role_registers(&self) -> [u32; 2] {
-        match self.warpgroups() {
-            1 => [40, 240],
-            2 => [24, 240],
-            3 => [32, 160],
-            _ => [24, 112],
+    pub const fn role_registers(&self, crowded: bool) -> [u32; 2] {
+        match (self.warpgroups(), crowded) {
+            (1, false) => [40, 240],
+            (1, true) => [56, 240],
+            (2, false) => [24, 240],
+            (2, true) => [56, 224],
+            (3, false) => [32, 160],
+            (3, true) => [56, 152],
+            (_, false) => [24, 112],
+            (_, true) => [64, 104],
         }
     }
 
@@ -277,34 +267,23 @@ impl Config {
     pub const fn fits(&self, dims: Dims) -> bool {
         if let Math::Warpgroup = self.math {
             return self.shared_bytes(dims) <= MAX_SHARED_BYTES_90
-                && self.fragment_registers(dims) + OTHER_REGISTERS_90 <= self.role_registers()[1];
+                && self.fragment_registers(dims) + OTHER_REGISTERS_90 <= self.role_registers(false)[1];
         }
         self.shared_bytes(dims) <= MAX_SHARED_BYTES && self.fragment_registers(dims) <= MAX_FRAGMENT_REGISTERS
     }
 
-    /// Whether it has the room that the problem takes, and all that it asks for.
+    /// Whether it has the room that the problem takes.
     pub fn serves(&self, problem: &Problem) -> bool {
-        self.has_room(problem.dims(), is_crowded(problem)) && self.lacks(&Asked::by(problem)).is_none()
-    }
-
-    /// What kernels for sm_90a do not have yet, of what is asked for.
-    pub fn lacks(&self, asked: &Asked) -> Option<&'static str> {
-        let Asked { scores, sinks, documents, packed } = *asked;
-        let lacking = [
-            (scores, "scores other than plain ones"),
-            (sinks, "sinks"),
-            (documents, "documents"),
-            (packed, "packed sequences"),
-            (self.splits > 1, "splits"),
-            (self.debug, "assertions"),
-        ];
-        let found = lacking.into_iter().find(|(is_asked, _)| *is_asked).map(|(_, what)| what);
-        found.filter(|_| self.math == Math::Warpgroup)
+        self.has_room(problem.dims(), is_crowded(problem))
     }
 
     /// Whether there is room for heads of these columns, and for what a crowded kernel keeps in mind besides.
     pub const fn has_room(&self, dims: Dims, crowded: bool) -> bool {
-        self.fits(dims) && self.fragment_registers(dims) <= max_fragment_registers(crowded)
+        let most = match (self.math, crowded) {
+            (Math::Warpgroup, true) => self.role_registers(true)[1] - CROWDED_REGISTERS_90,
+            _ => max_fragment_registers(crowded),
+        };
+        self.fits(dims) && self.fragment_registers(dims) <= most
     }
 
     /// How many blocks are to fit on a processor of an L4: as many as have room for their shared memory and registers, up to
@@ -336,11 +315,13 @@ impl Config {
     /// Whether a warp keeps its queries in registers. Otherwise it reads them from shared memory for every tile of keys:
     /// their tile stays where it is in any case.
     pub const fn holds_queries(&self, dims: Dims) -> bool {
-        if let Math::Warpgroup = self.math {
-            let all = self.fragment_registers(dims) + self.query_registers(dims) + OTHER_REGISTERS_90;
-            return all <= self.role_registers()[1];
-        }
         self.fragment_registers(dims) + self.query_registers(dims) <= MAX_WITH_QUERIES
+    }
+
+    /// The same for warpgroups.
+    pub const fn warpgroups_hold_queries(&self, dims: Dims, crowded: bool) -> bool {
+        let other = if crowded { CROWDED_REGISTERS_90 } else { OTHER_REGISTERS_90 };
+        self.fragment_registers(dims) + self.query_registers(dims) + other <= self.role_registers(crowded)[1]
     }
 
     /// Of output, scores and weights. A thread has one in 32 of every 16 rows: half a register per column in f32, a quarter

@@ -11,7 +11,7 @@ mod scalar;
 pub use combine::{ENTRY as COMBINE_ENTRY, MAX_SPLITS, threads as combine_threads};
 pub use recipe::{assertions, kernel, kernel_with};
 
-use crate::configs::{Asked, CONFIGS, Config, MAX_SHARED_BYTES, Math, is_crowded, max_fragment_registers};
+use crate::configs::{Config, MAX_SHARED_BYTES, Math, is_crowded, max_fragment_registers};
 use crate::problem::{DType, Dims, HEAD_DIMS};
 use crate::visibility::MaskKind;
 use crate::{Error, Problem};
@@ -56,10 +56,6 @@ pub fn build_with(problem: &Problem, config: &Config, mask: &dyn Mask, score: &d
 /// All that the text of a kernel depends on: lengths, heads, scale and the number of splits are parameters.
 pub fn build_parts(dtype: DType, dims: Dims, config: &Config, parts: &Parts) -> Result<Built, Error> {
     check_kind(dtype, dims)?;
-    let Parts { sinks, documents, packed, .. } = *parts;
-    if let Some(what) = config.lacks(&Asked { scores: !parts.score.is_plain(), sinks, documents, packed }) {
-        return Err(Error::Generation { id: config.id, message: lacking(what) });
-    }
     let built = match dtype {
         DType::F16 => module::<F16>(config, dims, parts),
         DType::Bf16 => module::<BF16>(config, dims, parts),
@@ -89,10 +85,6 @@ fn forward<E: Element>(config: &Config, dims: Dims, parts: &Parts) -> Result<Bui
     let (threads, checks) = (config.threads(), config.debug);
     let options = Options { target, threads, blocks_per_processor, checks };
     tile::build(ENTRY, options, || body(config, dims, parts))
-}
-
-fn lacking(what: &str) -> String {
-    format!("it has no {what} yet")
 }
 
 /// Who computes, and who copies: every warp does both, or the last ones copy for the others.
@@ -131,9 +123,6 @@ fn check_room(problem: &Problem, config: &Config, crowded: bool) -> Result<(), E
         Err(Error::Unsupported { id: config.id, problem: problem.to_string(), found, expected })
     };
     let dims = problem.dims();
-    if let Some(what) = config.lacks(&Asked::by(problem)) {
-        return refuse(lacking(what), format!("one of configs 1 to {}", CONFIGS.len()));
-    }
     if !config.divides() {
         let Config { rows, keys, warps, warp_rows, .. } = config;
         let found = format!("{rows}×{keys} tiles for {warps} warps of {warp_rows} rows");
