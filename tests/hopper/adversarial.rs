@@ -55,7 +55,8 @@ impl Keys {
         let bits = bytes.as_chunks().0.iter().map(|pair| u16::from_le_bytes(*pair));
         let (dims, is_bf16) = (problem.head_dim(), problem.dtype() == attention::problem::DType::Bf16);
         let number = |(index, bits): (u32, u16)| {
-            let number = if is_bf16 { half::bf16::from_bits(bits).into() } else { f64::from(half::f16::from_bits(bits)) };
+            let number =
+                if is_bf16 { half::bf16::from_bits(bits).into() } else { f64::from(half::f16::from_bits(bits)) };
             Number::Float(Float(number * self.factor(index / dims % problem.keys(), problem.keys())))
         };
         let numbers = (0..).zip(bits).map(number).collect();
@@ -98,8 +99,12 @@ fn weights_are_scaled_back() {
 
 #[test]
 fn scores_are_computed_again() {
-    [FULL, CAUSAL, WINDOW, FEW_KEYS, WIDE].iter().for_each(|problem| check(problem, Keys::Growing(2.2), Some(BY_SCORES)));
-    [FULL, CAUSAL, WINDOW, FEW_KEYS, WIDE].iter().for_each(|problem| check(problem, Keys::Huge(100.0), Some(BY_SCORES)));
+    [FULL, CAUSAL, WINDOW, FEW_KEYS, WIDE]
+        .iter()
+        .for_each(|problem| check(problem, Keys::Growing(2.2), Some(BY_SCORES)));
+    [FULL, CAUSAL, WINDOW, FEW_KEYS, WIDE]
+        .iter()
+        .for_each(|problem| check(problem, Keys::Huge(100.0), Some(BY_SCORES)));
     [FULL, WIDE].iter().for_each(|problem| check(problem, Keys::Hot(300.0), Some(BY_SCORES)));
 }
 

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::Problem;
 use crate::problem::{Dims, HEAD_DIMS};
+use crate::visibility::MaskKind;
 
 /// How a kernel cuts its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,7 +120,10 @@ const MAX_SHARED_BYTES_90: u32 = 227 * 1024;
 /// What a thread of a warpgroup takes beside output, scores and weights: statistics, places, addresses.
 const OTHER_REGISTERS_90: u32 = 24;
 
-/// The same where a kernel is crowded.
+/// What windows take besides: with 8 registers left, config 11 spills 20 bytes at D64; with 12, config 13 spills none at D128.
+const WINDOW_REGISTERS_90: u32 = 12;
+
+/// What a thread takes beside fragments where a kernel is crowded.
 const CROWDED_REGISTERS_90: u32 = 40;
 
 /// What output, scores and weights may take of a thread's 255 registers, so that the rest (addresses, statistics, what is
@@ -274,7 +278,14 @@ impl Config {
 
     /// Whether it has the room that the problem takes.
     pub fn serves(&self, problem: &Problem) -> bool {
-        self.has_room(problem.dims(), is_crowded(problem))
+        self.has_room(problem.dims(), is_crowded(problem)) && self.has_room_for_mask(problem)
+    }
+
+    /// Whether a warpgroup has registers for both ends of what a query sees.
+    pub fn has_room_for_mask(&self, problem: &Problem) -> bool {
+        let has_two_ends = matches!(problem.mask(), MaskKind::Window { .. });
+        let taken = self.fragment_registers(problem.dims()) + OTHER_REGISTERS_90 + WINDOW_REGISTERS_90;
+        self.math != Math::Warpgroup || !has_two_ends || taken <= self.role_registers(false)[1]
     }
 
     /// Whether there is room for heads of these columns, and for what a crowded kernel keeps in mind besides.

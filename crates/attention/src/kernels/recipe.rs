@@ -251,12 +251,7 @@ fn launches(
 }
 
 /// Of families whose grid is the blocks of queries of each head and batch entry.
-fn forward(
-    problem: &Problem,
-    config: &Config,
-    score: &dyn Score,
-    shared_bytes: u32,
-) -> Result<Launch, launch::Fault> {
+fn forward(problem: &Problem, config: &Config, score: &dyn Score, shared_bytes: u32) -> Result<Launch, launch::Fault> {
     let split = config.splits > 1;
     let [q, k, v, o] = tensors(problem);
     let mut args = vec![];

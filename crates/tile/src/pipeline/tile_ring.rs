@@ -4,7 +4,7 @@
 //! parity are the ring's business; its two ends each go round by themselves.
 
 use crate::builder::{Reach, here, with};
-use crate::control::{either, for_each, predicated, select, when};
+use crate::control::{Rolled, either, for_each, predicated, select, when};
 use crate::error::{BuildError, Place};
 use crate::instructions::{
     Pointer, SharedPointer, bar_warp_sync, cp_async_bulk_wait_group_read, fence_proxy_async_shared, lane_index,
@@ -145,7 +145,7 @@ impl<E: Element> Loads<E> {
             count.ge(tile.rows),
             || self.map.load(&tile, at, full),
             || {
-                for_each(U32::from(0)..tile.rows.into(), |row| {
+                for_each(Rolled(U32::from(0)..tile.rows.into()), |row| {
                     // No tensor has that row, and copies bring zeros for it.
                     let from = select(row.lt(count), at.row + row, u32::MAX);
                     rows.load_row(&tile, row, TileAt { row: from, ..at }, full);

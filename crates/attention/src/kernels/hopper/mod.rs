@@ -124,7 +124,20 @@ impl<'a, E: Element> Setup<'a, E> {
         let output = output.of_heads(schedule.heads);
         let turns = Turns::new(if config.turns { config.warpgroups() } else { 1 });
         let (mask, crowded) = (parts.mask, parts.packed || parts.documents);
-        Setup { config, dims, crowded, mask, documents, sequences, heads_per_kv_head, scores, sinks, schedule, output, turns }
+        Setup {
+            config,
+            dims,
+            crowded,
+            mask,
+            documents,
+            sequences,
+            heads_per_kv_head,
+            scores,
+            sinks,
+            schedule,
+            output,
+            turns,
+        }
     }
 
     /// There are tiles for the longest sequence: of others, the last may have no query.

@@ -3,9 +3,7 @@
 use super::super::ENTRY;
 use super::super::parts::masks::Mask;
 use super::super::parts::scores::Score;
-use super::super::recipe::{
-    Sizes, integer, lengths, log_sum_exp, named, numbers, result, scale, scratch, tensors,
-};
+use super::super::recipe::{Sizes, integer, lengths, log_sum_exp, named, numbers, result, scale, scratch, tensors};
 use super::consumer::WARP_ROWS;
 use super::{VALUE_ROWS, counts, stores_tiles};
 use crate::Problem;

@@ -66,6 +66,11 @@ impl<'a> Scores<'a> {
         Scores { score, scale, numbers: score.numbers().map(Slice::parameter) }
     }
 
+    /// Whether products are scores.
+    pub fn are_plain(&self) -> bool {
+        self.score.is_plain()
+    }
+
     /// What the softmax multiplies with before it takes powers of two.
     pub fn exponent_scale(&self) -> F32 {
         if self.score.is_plain() { self.scale } else { LOG2_E.into() }
