@@ -26,13 +26,14 @@ pub struct Rings<E> {
 
 pub fn consume<E: Element>(setup: &Setup<E>, warpgroup: &Warpgroup, rings: Rings<E>) {
     let Rings { queries, keys, values } = rings;
-    let query = Query::new(setup, warpgroup, queries);
+    let first = || Query::new(setup, warpgroup, queries);
     match setup.sequences {
         // A grid has no more blocks than there are tiles of the output.
-        Sequences::Even(_) => attend(setup, warpgroup, query, keys, values),
+        Sequences::Even(_) => attend(setup, warpgroup, first, keys, values),
         Sequences::Packed { .. } => {
+            let query = first();
             let (_, exists) = query.tile(setup);
-            when(exists.ne(0), || attend(setup, warpgroup, query, keys, values));
+            when(exists.ne(0), || attend(setup, warpgroup, || query, keys, values));
         }
     }
 }
@@ -40,7 +41,7 @@ pub fn consume<E: Element>(setup: &Setup<E>, warpgroup: &Warpgroup, rings: Rings
 fn attend<E: Element>(
     setup: &Setup<E>,
     warpgroup: &Warpgroup,
-    mut query: Query<E>,
+    first_query: impl FnOnce() -> Query<E>,
     mut keys: Tiles<E>,
     mut values: Tiles<E>,
 ) {
@@ -50,8 +51,9 @@ fn attend<E: Element>(
     let mut output = Accumulator::new("output", WARP_ROWS, product_columns(setup.dims.value));
     let rows = Share::of_product(WARP_ROWS);
     let scale = setup.scores.exponent_scale();
-    let mut softmax = OptimisticSoftmax::new(rows, scale);
+    let mut softmax = OptimisticSoftmax::new(rows, scale, setup.sinks.is_some() || setup.output.splits().is_some());
     let mut finished = OnlineSoftmax::new(rows, scale);
+    let mut query = first_query();
     query.load();
     let mut position = Position::first(setup, &query, warpgroup, &mut keys);
 

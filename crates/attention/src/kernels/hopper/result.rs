@@ -55,9 +55,6 @@ impl<E: Element> Output<E> {
         let OutputTile { block, head, batch, share } = tile;
         let sequence = setup.sequences.entry(batch);
         softmax.gather();
-        if setup.sinks.is_some() || self.splits().is_some() {
-            softmax.forget_unseen();
-        }
         setup.sinks.iter().for_each(|sinks| sinks.of(head).join(softmax, sums));
         match self {
             Output::Tiles { o, lse } => {

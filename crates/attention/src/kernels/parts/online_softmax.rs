@@ -47,13 +47,6 @@ impl OnlineSoftmax {
         );
     }
 
-    /// Of rows without a key, the maximum is −∞. For those whose softmax did not say so, after `gather`.
-    pub fn forget_unseen(&mut self) {
-        let max = |(max, sum): (F32, F32)| select(sum.eq(0.0), f32::NEG_INFINITY, max);
-        let maxima: Vec<F32> = self.max().iter().zip(self.sum().iter()).map(max).collect();
-        self.max.set(Rows::new(self.sum().share(), maxima));
-    }
-
     pub fn max(&self) -> Rows {
         self.max.get()
     }
