@@ -51,7 +51,7 @@ fn attend<E: Element>(
     let mut output = Accumulator::new("output", WARP_ROWS, product_columns(setup.dims.value));
     let rows = Share::of_product(WARP_ROWS);
     let scale = setup.scores.exponent_scale();
-    let mut softmax = OptimisticSoftmax::new(rows, scale, setup.sinks.is_some() || setup.output.splits().is_some());
+    let mut softmax = OptimisticSoftmax::new(rows, scale, setup.joins_rows());
     let mut finished = OnlineSoftmax::new(rows, scale);
     let mut query = first_query();
     query.load();
@@ -122,6 +122,11 @@ pub struct OwnTiles {
 }
 
 impl<E: Element> Setup<'_, E> {
+    /// Whether finished rows are joined with others, or looked at by assertions.
+    fn joins_rows(&self) -> bool {
+        self.sinks.is_some() || self.output.splits().is_some() || self.config.debug
+    }
+
     /// Makes weights of an item's scores.
     fn weigh(
         &self,

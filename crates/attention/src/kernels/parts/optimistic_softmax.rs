@@ -55,6 +55,10 @@ impl OptimisticSoftmax {
             });
         });
         self.rows.sum.set(self.rows.sum.get() + sums.get());
+        check(
+            || self.rows.sum().iter().fold(true.into(), |all, sum| all & sum.is_finite()),
+            "the sum of a row is finite",
+        );
     }
 
     /// Scores become weights; the sum of what the thread has of each row.
