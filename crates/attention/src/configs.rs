@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::Problem;
 use crate::problem::{Dims, HEAD_DIMS};
+use crate::visibility::MaskKind;
 
 /// How a kernel cuts its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,6 +120,12 @@ const MAX_SHARED_BYTES_90: u32 = 227 * 1024;
 /// What a thread of a warpgroup takes beside output, scores and weights: statistics, places, addresses.
 const OTHER_REGISTERS_90: u32 = 24;
 
+/// What windows take besides: with 8 registers left, config 11 spills 20 bytes at D64; with 12, config 13 spills none at D128.
+const WINDOW_REGISTERS_90: u32 = 12;
+
+/// What a thread takes beside fragments where a kernel is crowded.
+const CROWDED_REGISTERS_90: u32 = 40;
+
 /// What output, scores and weights may take of a thread's 255 registers, so that the rest (addresses, statistics, what is
 /// loaded ahead) needs no stack. Measured with ptxas 13.0.
 pub const MAX_FRAGMENT_REGISTERS: u32 = 224;
@@ -197,12 +204,16 @@ impl Config {
     }
 
     /// Registers of a thread that copies, and of one that multiplies: together what a block of so many threads is launched with.
-    pub const fn role_registers(&self) -> [u32; 2] {
-        match self.warpgroups() {
-            1 => [40, 240],
-            2 => [24, 240],
-            3 => [32, 160],
-            _ => [24, 112],
+    pub const fn role_registers(&self, crowded: bool) -> [u32; 2] {
+        match (self.warpgroups(), crowded) {
+            (1, false) => [40, 240],
+            (1, true) => [56, 240],
+            (2, false) => [24, 240],
+            (2, true) => [56, 224],
+            (3, false) => [32, 160],
+            (3, true) => [56, 152],
+            (_, false) => [24, 112],
+            (_, true) => [64, 104],
         }
     }
 
@@ -260,19 +271,30 @@ impl Config {
     pub const fn fits(&self, dims: Dims) -> bool {
         if let Math::Warpgroup = self.math {
             return self.shared_bytes(dims) <= MAX_SHARED_BYTES_90
-                && self.fragment_registers(dims) + OTHER_REGISTERS_90 <= self.role_registers()[1];
+                && self.fragment_registers(dims) + OTHER_REGISTERS_90 <= self.role_registers(false)[1];
         }
         self.shared_bytes(dims) <= MAX_SHARED_BYTES && self.fragment_registers(dims) <= MAX_FRAGMENT_REGISTERS
     }
 
     /// Whether it has the room that the problem takes.
     pub fn serves(&self, problem: &Problem) -> bool {
-        self.has_room(problem.dims(), is_crowded(problem))
+        self.has_room(problem.dims(), is_crowded(problem)) && self.has_room_for_mask(problem)
+    }
+
+    /// Whether a warpgroup has registers for both ends of what a query sees.
+    pub fn has_room_for_mask(&self, problem: &Problem) -> bool {
+        let has_two_ends = matches!(problem.mask(), MaskKind::Window { .. });
+        let taken = self.fragment_registers(problem.dims()) + OTHER_REGISTERS_90 + WINDOW_REGISTERS_90;
+        self.math != Math::Warpgroup || !has_two_ends || taken <= self.role_registers(false)[1]
     }
 
     /// Whether there is room for heads of these columns, and for what a crowded kernel keeps in mind besides.
     pub const fn has_room(&self, dims: Dims, crowded: bool) -> bool {
-        self.fits(dims) && self.fragment_registers(dims) <= max_fragment_registers(crowded)
+        let most = match (self.math, crowded) {
+            (Math::Warpgroup, true) => self.role_registers(true)[1] - CROWDED_REGISTERS_90,
+            _ => max_fragment_registers(crowded),
+        };
+        self.fits(dims) && self.fragment_registers(dims) <= most
     }
 
     /// How many blocks are to fit on a processor of an L4: as many as have room for their shared memory and registers, up to
@@ -304,11 +326,13 @@ impl Config {
     /// Whether a warp keeps its queries in registers. Otherwise it reads them from shared memory for every tile of keys:
     /// their tile stays where it is in any case.
     pub const fn holds_queries(&self, dims: Dims) -> bool {
-        if let Math::Warpgroup = self.math {
-            let all = self.fragment_registers(dims) + self.query_registers(dims) + OTHER_REGISTERS_90;
-            return all <= self.role_registers()[1];
-        }
         self.fragment_registers(dims) + self.query_registers(dims) <= MAX_WITH_QUERIES
+    }
+
+    /// The same for warpgroups.
+    pub const fn warpgroups_hold_queries(&self, dims: Dims, crowded: bool) -> bool {
+        let other = if crowded { CROWDED_REGISTERS_90 } else { OTHER_REGISTERS_90 };
+        self.fragment_registers(dims) + self.query_registers(dims) + other <= self.role_registers(crowded)[1]
     }
 
     /// Of output, scores and weights. A thread has one in 32 of every 16 rows: half a register per column in f32, a quarter

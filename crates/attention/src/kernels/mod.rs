@@ -142,6 +142,9 @@ fn check_room(problem: &Problem, config: &Config, crowded: bool) -> Result<(), E
         };
         return refuse(found, format!("at most {most}: use config {others}"));
     }
+    if !config.has_room_for_mask(problem) {
+        return refuse("a window".into(), "registers for it: use a config with fewer warpgroups".into());
+    }
     for (what, found, limit) in [
         ("queries", problem.queries(), MAX_LENGTH),
         ("keys", problem.keys(), MAX_LENGTH),
