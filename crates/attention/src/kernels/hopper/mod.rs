@@ -10,6 +10,8 @@ mod recipe;
 mod result;
 mod schedule;
 
+pub use consumer::WARP_ROWS;
+pub use recipe::{BOX_COLUMNS, section};
 pub(super) use recipe::{counter, forward};
 
 use super::Parts;
@@ -17,7 +19,7 @@ use super::parts::Lengths;
 use super::parts::block::Block;
 use super::parts::masks::Mask;
 use super::parts::scores::scale_parameter;
-use crate::configs::Config;
+use crate::configs::{Config, product_columns};
 use crate::problem::Dims;
 use consumer::{Rings, consume};
 use result::Output;
@@ -92,13 +94,13 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
 }
 
 /// Whether blocks share their tiles by a counter: they do if some are longer than others.
-fn counts(mask: &dyn Mask) -> bool {
+pub fn counts(mask: &dyn Mask) -> bool {
     !mask.is_even()
 }
 
-/// Whether the output goes out as tiles: it does if it has room where its queries were.
-fn stores_tiles(dims: Dims) -> bool {
-    dims.value.div_ceil(64) <= dims.head.div_ceil(64)
+/// Whether the output goes out as tiles: it does if its rows are as wide as those of the queries, whose place they take.
+pub fn stores_tiles(dims: Dims) -> bool {
+    product_columns(dims.value) == product_columns(dims.head)
 }
 
 impl<E: Element> Setup<'_, E> {
