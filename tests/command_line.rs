@@ -530,7 +530,9 @@ fn a_problem_may_come_in_flags() {
         (&["--value-dim", "12"], "no kernel has heads of 12 columns: expected a multiple of 8 from 16 to 256"),
         (&["--config", "6", "--math", "scalar"], "config 6 has no scalar math: expected one of configs 1 to 5"),
         (&["--math", "vector"], "expected one of tensor, scalar"),
-        (&["--config", "10"], "there is no config 10: expected one of 1, 2, 3, 4, 5, 6"),
+        (&["--config", "99"], "there is no config 99: expected one of 1, 2, 3, 4, 5, 6"),
+        (&["--config", "10", "--math", "scalar"], "config 10 has no scalar math: expected one of configs 1 to 5"),
+        (&["--config", "12", "--head-dim", "128"], "expected at most 232448: use config 10 or 13 or 15"),
         (&["--arch", "sm_75"], "expected one of sm_80, sm_86, sm_89, sm_90"),
     ] {
         let output = veriflash(&[&["ptx"], wrong].concat());
@@ -549,15 +551,18 @@ fn the_planner_chooses_the_printed_kernel() {
     };
     let kernel = |flags: &[&str]| printed(flags)[0].clone();
     assert_eq!(kernel(&[]), kernel(&["--config", "8"]));
-    assert_eq!(kernel(&["--arch", "sm_90"]), kernel(&["--config", "9"]));
+    assert_eq!(kernel(&["--arch", "sm_90"]), kernel(&["--config", "14"]));
+    assert_eq!(kernel(&["--arch", "sm_100"]), kernel(&["--config", "9"]));
     assert_eq!(printed(&["--math", "scalar"]), printed(&["--config", "1", "--math", "scalar"]));
     assert_ne!(kernel(&["--math", "scalar"]), kernel(&["--config", "1"]));
-    assert!(kernel(&["--arch", "sm_90"]).contains(".target sm_80"));
+    assert!(kernel(&["--arch", "sm_90"]).contains(".target sm_90a"));
+    assert!(kernel(&["--arch", "sm_100"]).contains(".target sm_80"));
 
     let said = |flags: &[&str]| printed(flags)[1].clone();
     let named = "--problem 'f16 B1 H32 S1024 D64 causal' --config 9\n";
     assert_eq!(said(&["--config", "9"]), named);
-    assert_eq!(said(&["--arch", "sm_90"]), format!("{named}note: the planner chose it for `--arch sm_90`\n"));
+    let own = named.replace('9', "14");
+    assert_eq!(said(&["--arch", "sm_90"]), format!("{own}note: the planner chose it for `--arch sm_90`\n"));
     let model = "note: the planner chose it for `--arch sm_100` by a model: measured is sm_90 alone\n";
     assert_eq!(said(&["--arch", "sm_100"]), format!("{named}{model}"));
 }

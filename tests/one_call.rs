@@ -1,7 +1,7 @@
 //! Attention in one call, judged by the oracle: on the emulator everywhere, on a GPU where there is one. With
 //! `VERIFLASH_REQUIRE_GPU` set, a machine without a GPU fails instead of passing with the sentence.
 
-use ::attention::configs::Math;
+use ::attention::configs::{Config, HOPPER, Math};
 use ::attention::kernels::parts::Lengths;
 use ::attention::kernels::parts::masks;
 use ::attention::kernels::parts::scores::{self, Head};
@@ -415,10 +415,59 @@ fn the_emulator_computes_masks_and_scores_of_the_users() {
 #[test]
 fn a_configuration_may_be_asked_for() {
     check("B1 H1 S40 D64 causal", |options| options.emulator().config(5)).unwrap();
-    let error = check("B1 H1 S40 D64", |options| options.emulator().config(10)).unwrap_err();
-    assert_eq!(error.to_string(), "there is no config 10: expected one of 1, 2, 3, 4, 5, 6, 7, 8, 9");
+    let error = check("B1 H1 S40 D64", |options| options.emulator().config(99)).unwrap_err();
+    assert!(
+        error.to_string().starts_with("there is no config 99: expected one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,"),
+        "{error}"
+    );
     let error = check("B1 H1 S40 D256", |options| options.emulator().config(1)).unwrap_err();
     assert!(error.to_string().contains("use config 6"), "{error}");
+}
+
+/// Even and uneven masks, both layouts and types, unequal heads, no key at all.
+const OF_SM_90A: [&str; 6] = [
+    "B1 H2 Sq200 Sk300 D64 causal",
+    "bf16 B2 H4/2 Sq70 Sk130 D64 bshd",
+    "B1 H2/1 Sq130 Sk70 D128 causal scale0.5 bshd",
+    "B1 H1 Sq20 Sk70 D64/40 window16/2",
+    "bf16 B1 H1 Sq20 Sk70 D40/64 causal-top-left",
+    "B1 H1 Sq3 Sk0 D64",
+];
+
+/// Of those for sm_90a, all that have room.
+fn of_sm_90a(problem: &str) -> impl Iterator<Item = Config> {
+    let problem = problem.parse().unwrap();
+    HOPPER.into_iter().filter(move |config| config.serves(&problem))
+}
+
+#[test]
+fn the_emulator_runs_kernels_for_sm_90a() {
+    for problem in OF_SM_90A {
+        assert!(of_sm_90a(problem).count() > 0, "{problem}");
+        for config in of_sm_90a(problem) {
+            check(problem, |options| options.emulator().config(config.id))
+                .unwrap_or_else(|error| panic!("{problem}, config {}: {error}", config.id));
+        }
+    }
+    let refused = |problem| check(problem, |options| options.emulator().config(12)).unwrap_err().to_string();
+    assert_eq!(
+        refused("B1 H1 S40 D128"),
+        "config 12 does not compute f16 B1 H1 S40 D128 full: 295104 bytes of shared memory for a block, expected at most \
+         232448: use config 10 or 13 or 15"
+    );
+    assert!(refused("B1 H1 S40 D256").contains("shared memory for a block, expected at most 232448: use config 6"));
+}
+
+/// A mask of the user's own is compiled into them, too.
+#[test]
+fn kernels_for_sm_90a_take_masks_of_the_users() {
+    let problem: Problem = "B2 H2 S70 D64".parse().unwrap();
+    let (inputs, mask) = (rounded(&problem, f16::from_f32), Custom::new(Stride { step: 3 }));
+    let options = options(&problem).mask_with(&mask).emulator();
+    let old = call(&problem, &inputs, &options.clone().config(9)).unwrap();
+    let new = call(&problem, &inputs, &options.config(12)).unwrap();
+    let far = |(old, new): (&f32, &f32)| (old - new).abs() > 1e-4;
+    assert!(!old.lse.iter().zip(&new.lse).any(far), "{:?} {:?}", old.lse, new.lse);
 }
 
 /// Keys whose last one of the second head is infinite.
@@ -486,7 +535,11 @@ fn gpu() {
     for config in 1..=9 {
         check("B2 H3 Sq200 Sk300 D64 causal", |options| options.config(config)).unwrap();
     }
-    streams_and_graphs_agree(&context);
+    kernels_for_sm_90a(&context);
+    // One tile for a block, and several.
+    for problem in ["B2 H8 S500 D64 causal bshd", "B2 H33 S500 D64 causal bshd"] {
+        streams_and_graphs_agree(&context, problem);
+    }
     a_workspace_splits_keys_as_attention_does(&context);
     arrays_on_the_gpu_give_the_same_bits(&context);
     wrong_device_arguments(&context);
@@ -517,9 +570,57 @@ fn no_gpu(error: cuda::Error) {
     assert!(error.to_string().contains("ask for `Backend::Cpu`"), "{error}");
 }
 
+/// Where the GPU has their instructions they are right, whoever chooses them; elsewhere they are refused.
+fn kernels_for_sm_90a(context: &Arc<Context>) {
+    let large =
+        ["B4 H32 S2048 D64 causal", "bf16 B8 H33/11 S1000 D64", "B2 H40/8 S1000 D128 causal bshd", "B8 H16 S600 D96"];
+    if context.device().capability != (9, 0) {
+        let error = check(OF_SM_90A[0], |options| options.config(12)).unwrap_err();
+        assert!(error.to_string().starts_with("config 12 does not run on sm_"), "{error}");
+        return println!("kernels for sm_90a are refused here: {error}");
+    }
+    // Without a key there is nothing that a tensor map could describe.
+    for problem in OF_SM_90A.into_iter().filter(|problem| !problem.contains("Sk0")).chain(large) {
+        for config in of_sm_90a(problem) {
+            check(problem, |options| options.config(config.id))
+                .unwrap_or_else(|error| panic!("{problem}, config {}: {error}", config.id));
+        }
+    }
+    for problem in large {
+        let planned = planner::plan(&problem.parse().unwrap(), &planner::Gpu::H200).unwrap();
+        assert!(planned.math == Math::Warpgroup, "{problem}: config {}", planned.id);
+        check(problem, |options| options).unwrap_or_else(|error| panic!("{problem}: {error}"));
+    }
+    let error = check("B1 H1 Sq3 Sk0 D64", |options| options.config(12)).unwrap_err().to_string();
+    assert_eq!(error, "`k` has 0 rows: expected at least 1 for config 12, which copies by tensor maps");
+    one_head_of_keys_for_all(context);
+}
+
+/// Keys and values that repeat themselves by strides of zero: the planner leaves them to kernels that take such, and who asks for
+/// one that does not is told.
+fn one_head_of_keys_for_all(context: &Arc<Context>) {
+    let problem: Problem = "B4 H32 S512 D64".parse().unwrap();
+    let inputs = rounded(&"B1 H1 S512 D64".parse().unwrap(), f16::from_f32);
+    let stream = Stream::new(context).unwrap();
+    let mut memory = DeviceBuffer::new(context, 512 * 64 * 2).unwrap();
+    memory.write(&stream, bytemuck::cast_slice(f16::bits(&inputs[0]))).unwrap();
+    let one =
+        DeviceTensor::new(memory.slice(), DType::F16, sizes(problem.q_shape()), Layout::Bhsd).strides([0, 0, 64, 1]);
+    let options = options(&problem).stream(&stream);
+    let error = attention(&one, &one, &one, &options.clone().config(11)).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "`q` has a stride of 0 elements between batch entries: expected at least 1 for config 11, which copies by tensor maps"
+    );
+    let output = attention(&one, &one, &one, &options).unwrap();
+    let mut lse = vec![0_f32; 4 * 32 * 512];
+    output.lse.read(&stream, bytemuck::cast_slice_mut(&mut lse)).unwrap();
+    assert!(lse.chunks(512).all(|head| head == &lse[..512]), "all heads are the same");
+}
+
 /// 1,000 launches in one stream, as many in eight, and a graph: the same bits.
-fn streams_and_graphs_agree(context: &Arc<Context>) {
-    let problem: Problem = "B2 H8 S500 D64 causal bshd".parse().unwrap();
+fn streams_and_graphs_agree(context: &Arc<Context>, problem: &str) {
+    let problem: Problem = problem.parse().unwrap();
     let (shape, bytes) = (sizes(problem.q_shape()), problem.q_shape().elements() * 2);
     let inputs = rounded(&problem, f16::from_f32);
     let expected = call(&problem, &inputs, &options(&problem)).unwrap();

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use attention::Problem;
-use attention::configs::{BASELINE, CONFIGS, Config, Math};
+use attention::configs::{BASELINE, Config, Math};
 use attention::kernels::MAX_SPLITS;
 use attention::planner::{self, Gpu};
 use clap::Args;
@@ -22,8 +22,9 @@ pub struct BuiltIn {
     #[arg(long, value_name = "PROBLEM")]
     pub problem: Option<Problem>,
 
-    /// How to compute it: the number of a configuration. Config 6 takes heads of any width, the others what has room in
-    /// shared memory and registers; a refusal names those that have. Unless given, the planner chooses for `--arch`
+    /// How to compute it: the number of a configuration, 1 to 9 for sm_80 and later, 10 to 15 for sm_90a alone (the emulator runs
+    /// all of them). Config 6 takes heads of any width, the others what has room in shared memory and registers; a refusal names
+    /// those that have. Unless given, the planner chooses for `--arch`
     #[arg(long)]
     pub config: Option<u32>,
 
@@ -44,7 +45,7 @@ pub struct BuiltIn {
 
     /// The GPU that the planner chooses for, `sm_80` (unless given), `sm_86`, `sm_89`, `sm_90`, `sm_100` or `sm_120`: its
     /// number of processors and its shared memory decide, by thresholds measured on sm_90 alone. The text itself says
-    /// `.target sm_80` in any case, which every later GPU runs. A `.cu` is compiled for it, `sm_90a` included
+    /// `.target sm_80`, which every later GPU runs, but for kernels that are made for sm_90a. A `.cu` is compiled for it, `sm_90a` included
     #[arg(long, value_parser = arch)]
     pub arch: Option<Arch>,
 }
@@ -126,9 +127,8 @@ impl BuiltIn {
 
     /// The configuration of that number, as the other flags have it.
     pub fn config_of(&self, id: u32) -> anyhow::Result<Config> {
-        let known = || CONFIGS.iter().map(|config| config.id.to_string()).collect::<Vec<_>>().join(", ");
-        let config = Config::by_id(id);
-        let config = config.with_context(|| format!("there is no config {id}: expected one of {}", known()))?;
+        let unknown = || format!("there is no config {id}: expected one of {}", Config::ids());
+        let config = Config::by_id(id).with_context(unknown)?;
         let math = self.math.unwrap_or(Math::Tensor);
         Ok(Config { splits: self.splits.unwrap_or(config.splits), ..config.with_math(math)? })
     }

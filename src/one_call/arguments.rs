@@ -71,6 +71,27 @@ pub fn kernel_columns(q: &View, v: &View) -> Result<(), Error> {
     Ok(())
 }
 
+/// The first of Q, K and V that no tensor map describes, and why: its dimension of no size, or with a stride of zero (a broadcast). All
+/// else that a map asks for (CUDA driver API, cuTensorMapEncodeTiled: base and strides in sixteens of bytes, strides below 2⁴⁰) is asked of
+/// every tensor.
+pub fn unmapped(views: [&View; 3]) -> Option<(&'static str, usize)> {
+    let missing = |view: &View| (0..4).find(|index| view.shape[*index] == 0);
+    let repeating = |view: &View| (0..4).find(|index| view.shape[*index] > 1 && view.strides[*index] == 0);
+    let named = ["q", "k", "v"].into_iter().zip(views);
+    named.into_iter().find_map(|(argument, view)| Some((argument, missing(view).or_else(|| repeating(view))?)))
+}
+
+/// Whether a kernel that copies by tensor maps can have them.
+pub fn mapped(views: [&View; 3], id: u32) -> Result<(), Error> {
+    let Some((argument, index)) = unmapped(views) else { return Ok(()) };
+    let (expected, dimension) = (format!("at least 1 for config {id}, which copies by tensor maps"), DIMENSIONS[index]);
+    let view = views[["q", "k", "v"].iter().position(|name| *name == argument).unwrap_or_default()];
+    match view.shape[index] {
+        0 => Err(shape(argument, dimension, 0, || expected)),
+        _ => Err(Error::Strides { argument, dimension, stride: 0, expected }),
+    }
+}
+
 fn same_dtype(argument: &'static str, view: &View, q: &View) -> Result<(), Error> {
     match view.dtype == q.dtype {
         true => Ok(()),

@@ -4,7 +4,8 @@ use super::extras::{Extra, WORD_BYTES, Words};
 use super::tensor::View;
 use super::{Error, Options, arguments};
 use attention::Problem;
-use attention::configs::Config;
+use attention::configs::{Config, Math};
+use attention::features::Features;
 use attention::problem::{Packed, ProblemBuilder, lengths as lengths_of};
 
 /// What a grid may have along z. CUDA C++ Programming Guide, "Compute Capabilities".
@@ -14,6 +15,8 @@ pub struct Call {
     /// That of the shapes: packed sequences are one batch entry with all their rows.
     pub problem: Problem,
     pub sequences: Option<Sequences>,
+    /// Of the problem, and what only the call knows.
+    pub features: Features,
 }
 
 /// Packed sequences, as far as the host knows them.
@@ -32,7 +35,14 @@ impl Call {
         let problem = problem(q, k, v, options).build()?;
         lengths(&problem, options)?;
         contents(options)?;
-        Ok(Call { sequences: sequences(&problem, options)?, problem })
+        let sequences = sequences(&problem, options)?;
+        let features = Features {
+            packed: sequences.is_some(),
+            scored: !options.is_plain(),
+            unmapped: arguments::unmapped([q, k, v]).is_some(),
+            ..Features::of(&problem)
+        };
+        Ok(Call { problem, sequences, features })
     }
 
     /// The same for kernels, which do not compute all types and heads.
@@ -55,12 +65,17 @@ impl Call {
         }
     }
 
-    pub fn grid(&self, config: &Config) -> [u32; 3] {
+    /// A block for each block of queries; or for each processor, as long as there are so many.
+    pub fn grid(&self, config: &Config, processors: u32) -> [u32; 3] {
         let (queries, entries) = match self.sequences {
             Some(Sequences { count, longest }) => (longest, count),
             None => (self.problem.queries(), self.problem.batch()),
         };
-        [queries.div_ceil(config.rows) * config.splits, self.problem.heads(), entries]
+        let [blocks, heads] = [queries.div_ceil(config.rows) * config.splits, self.problem.heads()];
+        match config.math {
+            Math::Warpgroup => [processors.min(blocks.saturating_mul(heads).saturating_mul(entries)), 1, 1],
+            Math::Tensor | Math::Scalar => [blocks, heads, entries],
+        }
     }
 
     /// Of the kernel that joins the parts of split keys. Packed sequences are not split.

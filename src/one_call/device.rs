@@ -3,9 +3,10 @@
 use super::arguments::{self, Placed};
 use super::call::Call;
 use super::extras::{Memory, Words};
-use super::parameters::Block;
+use super::parameters::{Block, Tiles};
 use super::tensor::{DeviceTensor, DeviceTensorMut, View};
 use super::{Backend, Error, Options, Tensor, kernels, workspace};
+use attention::configs::Math;
 use attention::planner::{Gpu, OLDEST};
 use attention::problem::{DType, Layout};
 use cuda::{Context, Device, DeviceBuffer, DeviceSliceMut, Stream};
@@ -121,22 +122,28 @@ pub fn attention_into(
     let (o, lse) = (output(o), log_sum_exp(lse, &problem.dtype()));
     let workspace = options.workspace.map(Memory::from);
     arguments::placement(problem, inputs, &o, &lse, &extras, workspace.as_ref(), context.ordinal())?;
+    let gpu = gpu(context.device())?;
     let (config, parts) = match &workspace {
         Some(memory) => {
-            let config = options.split_config_for(&call, &gpu(context.device())?)?;
+            let config = options.split_config_for(&call, &gpu)?;
             (config, workspace::parts(memory, &call, &config)?)
         }
-        None => (options.config_for(&call, &gpu(context.device())?)?, None),
+        None => (options.config_for(&call, &gpu)?, None),
     };
-    match call.sequences {
-        Some(_) => attention::kernels::check_packed(problem, &config)?,
-        None => attention::kernels::check(problem, &config)?,
+    if config.math == Math::Warpgroup {
+        arguments::mapped([&q.view, &k.view, &v.view], config.id)?;
     }
+    attention::kernels::check_features(problem, &call.features, &config)?;
     let kernel = kernels::loaded(context, &call, options, &config)?;
-    let grid = call.grid(&config);
-    let mut block = match parts {
-        Some(parts) => Block::of_parts(&call, options, inputs, parts, &extras),
-        None => Block::new(&call, options, inputs, &o, &lse, &extras),
+    let grid = call.grid(&config, gpu.processors);
+    let mut block = match (&kernel.copies, parts) {
+        (Some(copies), _) => {
+            let counter = copies.counters.as_ref().map(|counters| counters.of(stream)).transpose()?;
+            let tiles = Tiles { config: &config, counter, map: &|tensor| copies.maps.get(tensor) };
+            Block::of_tiles(&call, options, inputs, [&o, &lse], &extras, tiles)?
+        }
+        (None, Some(parts)) => Block::of_parts(&call, options, inputs, parts, &extras),
+        (None, None) => Block::new(&call, options, inputs, &o, &lse, &extras),
     };
     match &kernel.assertions {
         Some(assertions) => kernel.forward.launch_asserting(stream, grid, block.bytes_mut(), assertions)?,

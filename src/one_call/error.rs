@@ -1,7 +1,7 @@
 //! Why attention was not computed. Every sentence names the argument, what was found, and what was expected.
 
 use super::Backend;
-use attention::configs::CONFIGS;
+use attention::configs::Config;
 
 /// What is wrong; nothing was launched, but for debug kernels ([`Options::debug`](super::Options::debug)).
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +47,7 @@ pub enum Error {
     #[error("`{argument}` lies on GPU {found}: expected GPU {expected}, where the stream is")]
     Device { argument: &'static str, found: u32, expected: u32 },
     /// A configuration that is not in the table.
-    #[error("there is no config {id}: expected one of {}", ids())]
+    #[error("there is no config {id}: expected one of {}", Config::ids())]
     Config { id: u32 },
     /// Plain cores and the emulator read host memory.
     #[error("`Backend::{backend:?}` computes nothing on a GPU: pass host tensors, or leave it out")]
@@ -79,8 +79,4 @@ impl From<cuda::Error> for Error {
             other => Error::Cuda(other),
         }
     }
-}
-
-fn ids() -> String {
-    CONFIGS.iter().map(|config| config.id.to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -2,12 +2,12 @@
 
 use super::call::Call;
 use super::{Error, Options};
-use attention::configs::Config;
-use attention::kernels::{Parts, combine_threads};
+use attention::configs::{Config, Math};
+use attention::kernels::{Parts, combine_threads, warpgroup};
 use attention::problem::DType;
 use attention::scoring::ScoreKind;
 use attention::visibility::MaskKind;
-use cuda::{Cache, Context, Counts, Module, Prepared};
+use cuda::{Cache, Context, Counters, Counts, Module, Prepared, TensorMaps};
 use launch::Assertions;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -135,6 +135,33 @@ pub struct Kernel {
     pub combine: Option<Prepared>,
     /// What the first of them asserts of itself, if it is a debug kernel.
     pub assertions: Option<Assertions>,
+    /// What a kernel for sm_90a needs for its launches.
+    pub copies: Option<Copies>,
+}
+
+/// Whole tiles are copied by tensor maps, and where some take longer than others, blocks count which are taken.
+pub struct Copies {
+    pub maps: TensorMaps,
+    pub counters: Option<Arc<Counters>>,
+}
+
+/// One pool for each context: a stream has the same counter for all kernels.
+static COUNTERS: LazyLock<Mutex<HashMap<u64, Arc<Counters>>>> = LazyLock::new(Mutex::default);
+
+impl Copies {
+    fn new(context: &Arc<Context>, counts: bool) -> Result<Copies, Error> {
+        Ok(Copies { maps: TensorMaps::default(), counters: counts.then(|| counters(context)).transpose()? })
+    }
+}
+
+fn counters(context: &Arc<Context>) -> Result<Arc<Counters>, Error> {
+    let mut known = COUNTERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(counters) = known.get(&context.id()) {
+        return Ok(counters.clone());
+    }
+    let counters = Arc::new(Counters::new(context)?);
+    known.insert(context.id(), counters.clone());
+    Ok(counters)
 }
 
 static LOADED: LazyLock<Loaded<Kernel>> = LazyLock::new(Loaded::default);
@@ -171,10 +198,12 @@ pub fn forget(id: u64) {
 fn load(context: &Arc<Context>, call: &Call, options: &Options, config: &Config) -> Result<Arc<Kernel>, Error> {
     let problem = &call.problem;
     let (sinks, documents, packed) = (problem.sinks(), problem.documents(), call.sequences.is_some());
-    let built = options.with_parts(problem, |mask, score| {
+    let (built, counts) = options.with_parts(problem, |mask, score| {
         let parts = Parts { mask, score, sinks, documents, packed };
-        attention::kernels::build_parts(problem.dtype(), problem.dims(), config, &parts)
-    })?;
+        let built = attention::kernels::build_parts(problem.dtype(), problem.dims(), config, &parts);
+        (built, warpgroup::counts(mask, call.problem.packed().is_some()))
+    });
+    let built = built?;
     let text = ptx::print(&built.module);
     let by_text = || BY_TEXT.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (context.id(), built.shared_bytes, launch::hash::hex(text.as_bytes()));
@@ -191,6 +220,7 @@ fn load(context: &Arc<Context>, call: &Call, options: &Options, config: &Config)
         forward: prepare(0, built.threads, built.shared_bytes)?,
         combine: combine.transpose()?,
         assertions: config.debug.then(|| attention::kernels::assertions(&built)),
+        copies: (config.math == Math::Warpgroup).then(|| Copies::new(context, counts)).transpose()?,
     };
     Ok(by_text().entry(key).or_insert(Arc::new(kernel)).clone())
 }

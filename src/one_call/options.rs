@@ -269,7 +269,7 @@ impl<'a> Options<'a> {
         self
     }
 
-    /// A configuration of [`attention::configs::CONFIGS`] by its number, instead of the planner's.
+    /// A configuration of [`attention::configs`] by its number, instead of the planner's: 1 to 9 on every GPU, 10 to 15 on sm_90 alone.
     pub fn config(mut self, id: u32) -> Self {
         self.config = Some(id);
         self
@@ -347,10 +347,12 @@ impl<'a> Options<'a> {
         let baseline = (self.math == Some(Math::Scalar)).then_some(BASELINE);
         let config = match self.config.or(baseline) {
             Some(id) => Config::by_id(id).ok_or(Error::Config { id })?,
-            None if call.sequences.is_some() => planner::plan_packed(&call.problem, gpu)?,
-            None => planner::plan_unsplit(&call.problem, gpu)?,
+            None => planner::plan_unsplit(&call.problem, &call.features, gpu)?,
         };
         let config = config.with_math(self.math.unwrap_or(config.math))?;
+        if !config.runs_on(gpu.capability) {
+            return Err(attention::Error::Architecture { id: config.id, gpu: gpu.to_string() }.into());
+        }
         Ok(Config { debug: self.debug, ..config })
     }
 
@@ -359,7 +361,7 @@ impl<'a> Options<'a> {
     pub(super) fn split_config_for(&self, call: &Call, gpu: &Gpu) -> Result<Config, Error> {
         match (self.config, self.math, call.sequences) {
             (None, None | Some(Math::Tensor), None) => {
-                Ok(Config { debug: self.debug, ..planner::plan(&call.problem, gpu)? })
+                Ok(Config { debug: self.debug, ..planner::plan_features(&call.problem, &call.features, gpu)? })
             }
             _ => self.config_for(call, gpu),
         }

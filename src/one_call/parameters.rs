@@ -4,14 +4,41 @@ use super::Options;
 use super::arguments::Placed;
 use super::call::Call;
 use super::extras::{Extra, Extras, Memory};
+use super::tensor::View;
+use attention::configs::Config;
+use attention::kernels::warpgroup;
+use attention::problem::DType;
+use cuda::Tiled;
+use launch::Element;
+use launch::resolved::MAP_BYTES;
+use launch::tensor_map::{Promotion, Swizzle};
 use std::f64::consts::LOG2_E;
 
-/// A report, four tensors of an address and three strides each, the log-sum-exp with two, four numbers, and the arrays.
-const MOST_BYTES: usize = 8 + 4 * 32 + 3 * 8 + 4 * 4 + Extra::ALL.len() * 8;
+/// A report, four tensors of an address and three strides each or as maps (of which the first is aligned), the log-sum-exp with two
+/// strides, four numbers, the arrays, and what blocks share their tiles by.
+const MOST_BYTES: usize = MAP_ALIGN + 4 * MAP_BYTES + 3 * 8 + 4 * 4 + Extra::ALL.len() * 8 + 3 * 4 + 4 + 8;
+
+/// PTX ISA, "Tensor-map": where the address of one must be a multiple of 64.
+const MAP_ALIGN: usize = 64;
+
+/// What maps have strides below, in elements. CUDA driver API, cuTensorMapEncodeTiled: 2⁴⁰ bytes.
+const MOST_STRIDE: u64 = 1 << 39;
+
+/// Makes the map of a tensor.
+pub type Encode<'a> = &'a dyn Fn(&Tiled) -> Result<[u8; MAP_BYTES], cuda::Error>;
 
 pub struct Block {
     bytes: [u8; MOST_BYTES],
     end: usize,
+}
+
+/// What the launch of a kernel for sm_90a has of its own.
+#[derive(Clone, Copy)]
+pub struct Tiles<'a> {
+    pub config: &'a Config,
+    /// The address of a word that is zero, where blocks count the tiles that are taken.
+    pub counter: Option<u64>,
+    pub map: Encode<'a>,
 }
 
 /// Where the parts of split keys lie.
@@ -39,6 +66,36 @@ impl Block {
         block.scores(call, options);
         block.arrays(extras, |extra| !matches!(extra, Extra::CuQ | Extra::CuK));
         block
+    }
+
+    /// What `attention_forward` for sm_90a is passed, in its order: tensors as maps, and how blocks share the tiles of the output.
+    pub fn of_tiles(
+        call: &Call,
+        options: &Options,
+        [q, k, v]: [&Placed; 3],
+        [o, lse]: [&Placed; 2],
+        extras: &Extras<Memory>,
+        tiles: Tiles,
+    ) -> Result<Block, cuda::Error> {
+        let mut block = Block::begin(options);
+        let Tiles { config, counter, map } = tiles;
+        for (tensor, rows) in [(q, config.rows), (k, config.keys), (v, config.keys)] {
+            block.map(map(&tensor.tiled(rows))?);
+        }
+        if warpgroup::stores_tiles(config, call.problem.dims(), false) {
+            block.map(map(&o.tiled(warpgroup::WARP_ROWS))?);
+            block.log_sum_exp(call, lse);
+        } else {
+            block.result(call, o, lse);
+        }
+        block.lengths(call, extras);
+        block.scores(call, options);
+        block.arrays(extras, |extra| !matches!(extra, Extra::CuQ | Extra::CuK));
+        block.push(call.problem.heads().to_le_bytes());
+        block.push(call.problem.batch().to_le_bytes());
+        block.push((warpgroup::section(&call.problem) as u32).to_le_bytes());
+        counter.into_iter().for_each(|counter| block.push(counter.to_le_bytes()));
+        Ok(block)
     }
 
     /// The same where keys are split: parts take the place of the result, and sinks are left to the kernel that joins them.
@@ -84,6 +141,10 @@ impl Block {
 
     fn result(&mut self, call: &Call, o: &Placed, lse: &Placed) {
         self.tensor(call, o);
+        self.log_sum_exp(call, lse);
+    }
+
+    fn log_sum_exp(&mut self, call: &Call, lse: &Placed) {
         let (heads, queries) = (u64::from(call.problem.heads()), u64::from(call.problem.queries()));
         self.push(lse.address.to_le_bytes());
         self.batch_stride(call, heads * queries);
@@ -124,7 +185,15 @@ impl Block {
 
     /// Each parameter is aligned to its own size.
     fn push<const BYTES: usize>(&mut self, bytes: [u8; BYTES]) {
-        let start = self.end.next_multiple_of(BYTES);
+        self.push_aligned(BYTES, bytes);
+    }
+
+    fn map(&mut self, bytes: [u8; MAP_BYTES]) {
+        self.push_aligned(MAP_ALIGN, bytes);
+    }
+
+    fn push_aligned<const BYTES: usize>(&mut self, align: usize, bytes: [u8; BYTES]) {
+        let start = self.end.next_multiple_of(align);
         self.end = start + BYTES;
         self.bytes[start..self.end].copy_from_slice(&bytes);
     }
@@ -132,6 +201,27 @@ impl Block {
     fn arrays(&mut self, extras: &Extras<Memory>, which: impl Fn(Extra) -> bool) {
         for (_, memory) in extras.iter().filter(|(extra, _)| which(*extra)) {
             self.push(memory.address.to_le_bytes());
+        }
+    }
+}
+
+impl Placed {
+    /// (column, row, head, batch) of a tensor, in boxes of so many rows.
+    fn tiled(&self, box_rows: u32) -> Tiled {
+        let View { dtype, shape: [batch, heads, rows, columns], strides: [of_batch, of_head, of_row, _] } = self.view;
+        // Nobody takes a step where there is one element, and a caller may say anything; a map asks for 16 bytes at least.
+        let stride = |stride: u64, size: u32| match stride {
+            odd if size == 1 && (odd == 0 || !odd.is_multiple_of(8) || odd >= MOST_STRIDE) => 16,
+            stride => stride * 2,
+        };
+        Tiled {
+            element: if dtype == DType::Bf16 { Element::Bf16 } else { Element::F16 },
+            address: self.address,
+            dims: [columns, rows, heads, batch].map(u64::from),
+            strides: [stride(of_row, rows), stride(of_head, heads), stride(of_batch, batch)],
+            box_dims: [warpgroup::BOX_COLUMNS, box_rows, 1, 1],
+            swizzle: Swizzle::B128,
+            l2: Promotion::B256,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::Problem;
+use crate::features::Features;
 use crate::problem::{Dims, HEAD_DIMS};
 use crate::visibility::MaskKind;
 
@@ -43,6 +44,14 @@ pub enum Math {
 
 impl Math {
     pub const BY_NAME: [(&'static str, Math); 2] = [("tensor", Math::Tensor), ("scalar", Math::Scalar)];
+
+    /// The one that has a name: which tensor cores they are, the configuration says.
+    pub const fn named(self) -> Math {
+        match self {
+            Math::Tensor | Math::Warpgroup => Math::Tensor,
+            Math::Scalar => Math::Scalar,
+        }
+    }
 
     pub fn by_name(name: &str) -> Option<Math> {
         Math::BY_NAME.iter().find(|(known, _)| *known == name).map(|(_, math)| *math)
@@ -134,15 +143,6 @@ pub const MAX_FRAGMENT_REGISTERS: u32 = 224;
 /// spills up to 16 bytes (4 of them at D112).
 const MAX_WHEN_CROWDED: u32 = 192;
 
-/// Whether kernels for the problem keep that in mind.
-pub fn is_crowded(problem: &Problem) -> bool {
-    problem.packed().is_some() || problem.documents()
-}
-
-pub const fn max_fragment_registers(crowded: bool) -> u32 {
-    if crowded { MAX_WHEN_CROWDED } else { MAX_FRAGMENT_REGISTERS }
-}
-
 /// The same with queries, if they are held all the time: the first to spill are those that would take 208.
 const MAX_WITH_QUERIES: u32 = 192;
 
@@ -154,12 +154,31 @@ const OTHER_REGISTERS: u32 = 50;
 
 impl Config {
     pub fn by_id(id: u32) -> Option<Config> {
-        CONFIGS.into_iter().chain(HOPPER).find(|config| config.id == id)
+        Config::rows().find(|config| config.id == id)
     }
 
-    /// Every row of the table, and the scalar variant of those that have one.
+    /// Every row of the tables.
+    pub fn rows() -> impl Iterator<Item = Config> {
+        CONFIGS.into_iter().chain(HOPPER)
+    }
+
+    /// Every row of the tables, and the scalar variant of those that have one.
     pub fn all() -> impl Iterator<Item = Config> {
-        CONFIGS.into_iter().chain(CONFIGS.into_iter().filter_map(|config| config.scalar()))
+        Config::rows().chain(CONFIGS.into_iter().filter_map(|config| config.scalar()))
+    }
+
+    /// `1, 2, 3`: every number that there is, for those who gave another.
+    pub fn ids() -> String {
+        Config::rows().map(|config| config.id.to_string()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether a GPU of that compute capability runs it. Code for sm_90a runs on 9.0 and nowhere else, newer ones included (PTX ISA,
+    /// ".target").
+    pub const fn runs_on(&self, (major, minor): (u32, u32)) -> bool {
+        match self.math {
+            Math::Warpgroup => major == 9 && minor == 0,
+            Math::Tensor | Math::Scalar => major >= 8,
+        }
     }
 
     /// The same tiles with other math.
@@ -269,16 +288,13 @@ impl Config {
 
     /// Whether a block has room for heads of these columns.
     pub const fn fits(&self, dims: Dims) -> bool {
-        if let Math::Warpgroup = self.math {
-            return self.shared_bytes(dims) <= MAX_SHARED_BYTES_90
-                && self.fragment_registers(dims) + OTHER_REGISTERS_90 <= self.role_registers(false)[1];
-        }
-        self.shared_bytes(dims) <= MAX_SHARED_BYTES && self.fragment_registers(dims) <= MAX_FRAGMENT_REGISTERS
+        self.shared_bytes(dims) <= self.max_shared_bytes()
+            && self.fragment_registers(dims) <= self.max_fragment_registers(false)
     }
 
-    /// Whether it has the room that the problem takes.
+    /// Whether it computes what the problem asks for, and has the room that it takes.
     pub fn serves(&self, problem: &Problem) -> bool {
-        self.has_room(problem.dims(), is_crowded(problem)) && self.has_room_for_mask(problem)
+        self.has_room(problem.dims(), Features::of(problem).is_crowded()) && self.has_room_for_mask(problem)
     }
 
     /// Whether a warpgroup has registers for both ends of what a query sees.
@@ -288,13 +304,32 @@ impl Config {
         self.math != Math::Warpgroup || !has_two_ends || taken <= self.role_registers(false)[1]
     }
 
+    /// What is asked for, and the one call does not pass to kernels of the configuration yet.
+    pub fn lacks(&self, features: &Features) -> Option<&'static str> {
+        match self.math {
+            Math::Warpgroup => features.beyond_hopper().or((self.splits > 1).then_some("split keys")),
+            Math::Tensor | Math::Scalar => None,
+        }
+    }
+
+    /// What a block may take of shared memory.
+    pub const fn max_shared_bytes(&self) -> u32 {
+        if let Math::Warpgroup = self.math { MAX_SHARED_BYTES_90 } else { MAX_SHARED_BYTES }
+    }
+
+    /// What output, scores and weights may take of a thread's registers.
+    pub const fn max_fragment_registers(&self, crowded: bool) -> u32 {
+        match (self.math, crowded) {
+            (Math::Warpgroup, false) => self.role_registers(false)[1] - OTHER_REGISTERS_90,
+            (Math::Warpgroup, true) => self.role_registers(true)[1] - CROWDED_REGISTERS_90,
+            (Math::Tensor | Math::Scalar, true) => MAX_WHEN_CROWDED,
+            (Math::Tensor | Math::Scalar, false) => MAX_FRAGMENT_REGISTERS,
+        }
+    }
+
     /// Whether there is room for heads of these columns, and for what a crowded kernel keeps in mind besides.
     pub const fn has_room(&self, dims: Dims, crowded: bool) -> bool {
-        let most = match (self.math, crowded) {
-            (Math::Warpgroup, true) => self.role_registers(true)[1] - CROWDED_REGISTERS_90,
-            _ => max_fragment_registers(crowded),
-        };
-        self.fits(dims) && self.fragment_registers(dims) <= most
+        self.fits(dims) && self.fragment_registers(dims) <= self.max_fragment_registers(crowded)
     }
 
     /// How many blocks are to fit on a processor of an L4: as many as have room for their shared memory and registers, up to
@@ -407,4 +442,9 @@ const _: () = {
         row += 1;
     }
     assert!(widest_fits, "no configuration fits the widest heads");
+    row = 0;
+    while row < HOPPER.len() {
+        assert!(HOPPER[row].is_sound(), "a configuration for sm_90a does not fit");
+        row += 1;
+    }
 };

@@ -35,6 +35,10 @@ pub enum Error {
     Mixed { queries: String, keys: String },
     #[error("config {id} does not compute {problem}: {found}, expected {expected}")]
     Unsupported { id: u32, problem: String, found: String, expected: String },
+    #[error("config {id} has no {lacked} yet: use config {others}, or leave the choice to the planner")]
+    Lacking { id: u32, lacked: &'static str, others: String },
+    #[error("config {id} does not run on {gpu}: expected sm_90, the one that has its instructions")]
+    Architecture { id: u32, gpu: String },
     #[error("config {id} has no scalar math: expected one of configs 1 to {last}")]
     Math { id: u32, last: u32 },
     #[error("no kernel computes {problem} on {gpu}: expected sm_80 or newer, and shared memory for a block")]

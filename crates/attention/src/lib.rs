@@ -3,6 +3,7 @@
 pub mod configs;
 pub mod cpu;
 mod error;
+pub mod features;
 pub mod kernels;
 pub mod oracle;
 pub mod planner;

@@ -8,8 +8,10 @@
 //!
 //! let long = "B2 H8 S8192 D128 causal".parse()?;
 //! let short = "B1 H8 S512 D64 causal".parse()?;
-//! assert_eq!(plan(&long, &Gpu::H200)?.id, 8);
-//! assert_eq!(plan(&short, &Gpu::H200)?.id, 9);
+//! assert_eq!(plan(&long, &Gpu::A100)?.id, 8);
+//! assert_eq!(plan(&short, &Gpu::A100)?.id, 9);
+//! // An H200 has instructions of its own, and kernels that are made of them.
+//! assert_eq!(plan(&long, &Gpu::H200)?.id, 13);
 //! // One block for each of 8 heads would leave 124 of 132 processors idle: the keys of each are split among many.
 //! let decode = "B1 H8 Sq1 Sk8192 D128".parse()?;
 //! assert_eq!(plan(&decode, &Gpu::H200)?.splits, 32);
@@ -18,9 +20,11 @@
 
 use std::fmt;
 
-use crate::configs::{Config, is_crowded};
+use crate::configs::{Config, Math};
+use crate::features::Features;
 use crate::kernels::parts::block::Block;
 use crate::kernels::{MAX_SPLITS, check_kind};
+use crate::visibility::MaskKind;
 use crate::{Error, Problem};
 
 /// What the planner knows of a GPU.
@@ -76,57 +80,94 @@ impl fmt::Display for Gpu {
 /// When to take a configuration.
 struct Row {
     config: u32,
+    mask: Seen,
     /// Columns of the widest of Q, K, V and O.
     most_columns: u32,
     /// Of a head; of packed sequences, all their rows together: how long each is, a GPU may be the only one to know.
-    most_queries: u32,
-    /// Blocks that every processor must get, so that none is idle while others work.
-    least_blocks: u32,
+    queries: [u32; 2],
+    /// Blocks for every hundred processors: below a hundred some are idle, above it some have several.
+    blocks: [u32; 2],
+}
+
+/// Which masks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Any,
+    /// All queries see equally many keys.
+    Evenly,
+    Unevenly,
 }
 
 const ANY: u32 = u32::MAX;
 
-/// The first row that holds is taken. Measured on an H200; that the same order holds on the others is a model
+/// More than half of the processors have a block.
+const HALF: u32 = 51;
+
+/// For GPUs that run code for sm_90a: the first row that holds is taken, and where none does, [`ROWS`] are asked. Measured on an H200 with
+/// batches that fill it (16,384 rows of 32 heads at D64, of 16 at D128), and B2 H8 S512 D64. A model, not measured: lengths in between,
+/// other widths, and that a processor is better off with one small block than another with a large one and it with none.
+#[rustfmt::skip] // One row per line.
+const HOPPER_ROWS: [Row; 12] = [
+    // A model: one block of 64 or 128 queries has all that there are.
+    Row { config: 12, mask: Seen::Any, most_columns: 64, queries: [17, 64], blocks: [HALF, ANY] },
+    Row { config: 15, mask: Seen::Any, most_columns: 128, queries: [17, 128], blocks: [HALF, ANY] },
+    // Measured: B2 H8 S512 D64, with 128 blocks for 132 processors.
+    Row { config: 12, mask: Seen::Any, most_columns: 64, queries: [17, ANY], blocks: [HALF, 100] },
+    // A model: the same with blocks of 128.
+    Row { config: 10, mask: Seen::Evenly, most_columns: 128, queries: [17, ANY], blocks: [HALF, 100] },
+    Row { config: 15, mask: Seen::Unevenly, most_columns: 128, queries: [17, ANY], blocks: [HALF, 100] },
+    // Measured: without a mask from S512 to S16384.
+    Row { config: 11, mask: Seen::Evenly, most_columns: 64, queries: [17, ANY], blocks: [HALF, ANY] },
+    // Measured: causal, S512 and S1024.
+    Row { config: 14, mask: Seen::Unevenly, most_columns: 64, queries: [17, 1024], blocks: [HALF, ANY] },
+    // Measured: causal, from S2048 to S16384.
+    Row { config: 11, mask: Seen::Unevenly, most_columns: 64, queries: [1025, ANY], blocks: [HALF, ANY] },
+    // Measured: causal, S512.
+    Row { config: 15, mask: Seen::Unevenly, most_columns: 128, queries: [17, 512], blocks: [HALF, ANY] },
+    // Measured: without a mask, S1024 alone.
+    Row { config: 10, mask: Seen::Evenly, most_columns: 128, queries: [513, 1024], blocks: [HALF, ANY] },
+    // Measured: without a mask S512 and S2048 to S16384, causal from S1024 on.
+    Row { config: 13, mask: Seen::Any, most_columns: 128, queries: [17, ANY], blocks: [HALF, ANY] },
+    // A model: too few blocks of 192.
+    Row { config: 10, mask: Seen::Any, most_columns: 128, queries: [17, ANY], blocks: [HALF, ANY] },
+];
+
+/// For all others. The first row that holds is taken. Measured on an H200; that the same order holds on the others is a model
 /// (their own processors and shared memory, the same thresholds) and not measured.
 #[rustfmt::skip] // One row per line.
 const ROWS: [Row; 6] = [
     // Measured with one query, of 8 to 512 heads: rows without a query cost time, and 128 keys at a time less of it.
-    Row { config: 9, most_columns: 64, most_queries: 32, least_blocks: 0 },
+    Row { config: 9, mask: Seen::Any, most_columns: 64, queries: [0, 32], blocks: [0, ANY] },
     // Measured with one query, of 8 to 512 heads.
-    Row { config: 5, most_columns: 128, most_queries: 16, least_blocks: 0 },
+    Row { config: 5, mask: Seen::Any, most_columns: 128, queries: [0, 16], blocks: [0, ANY] },
     // Measured: warps of 32 queries read keys and values half as often; the fastest as soon as two blocks share a processor.
-    Row { config: 8, most_columns: 128, most_queries: ANY, least_blocks: 2 },
+    Row { config: 8, mask: Seen::Any, most_columns: 128, queries: [0, ANY], blocks: [200, ANY] },
     // Measured: few queries and narrow heads: many blocks, and few passes over the keys.
-    Row { config: 9, most_columns: 64, most_queries: ANY, least_blocks: 0 },
+    Row { config: 9, mask: Seen::Any, most_columns: 64, queries: [0, ANY], blocks: [0, ANY] },
     // Measured: the same for wide heads, where 128 keys at a time would leave a processor with a single block.
-    Row { config: 7, most_columns: 128, most_queries: ANY, least_blocks: 0 },
+    Row { config: 7, mask: Seen::Any, most_columns: 128, queries: [0, ANY], blocks: [0, ANY] },
     // Measured: the one that has room for heads of any width. Its tiles are the smallest, too (config 1 takes more than
     // config 7), so that it is what is left where shared memory is short; that is not measured.
-    Row { config: 6, most_columns: 256, most_queries: ANY, least_blocks: 0 },
+    Row { config: 6, mask: Seen::Any, most_columns: 256, queries: [0, ANY], blocks: [0, ANY] },
 ];
 
 /// The configuration for a problem on a GPU.
 pub fn plan(problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
-    let config = plan_unsplit(problem, gpu)?;
+    plan_features(problem, &Features::of(problem), gpu)
+}
+
+/// The same where more is asked for than the problem says.
+pub fn plan_features(problem: &Problem, features: &Features, gpu: &Gpu) -> Result<Config, Error> {
+    let config = plan_unsplit(problem, features, gpu)?;
     Ok(Config { splits: splits(&config, problem, gpu), ..config })
 }
 
 /// The same for callers without memory for the parts of split keys.
-pub fn plan_unsplit(problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
-    first_row(problem, gpu, is_crowded(problem))
-}
-
-/// The same for packed sequences of which only the GPU knows where they begin, so that the problem does not say.
-pub fn plan_packed(problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
-    first_row(problem, gpu, true)
-}
-
-fn first_row(problem: &Problem, gpu: &Gpu, crowded: bool) -> Result<Config, Error> {
+pub fn plan_unsplit(problem: &Problem, features: &Features, gpu: &Gpu) -> Result<Config, Error> {
     check_kind(problem.dtype(), problem.dims())?;
     let refused = || Error::Unplanned { problem: problem.to_string(), gpu: gpu.to_string() };
-    let suits = |row: &Row| Config::by_id(row.config).filter(|config| row.holds(config, problem, gpu, crowded));
-    let planned = ROWS.iter().find_map(suits).filter(|_| gpu.capability >= OLDEST);
-    planned.ok_or_else(refused)
+    let suits = |row: &Row| Config::by_id(row.config).filter(|config| row.holds(config, problem, features, gpu));
+    HOPPER_ROWS.iter().chain(&ROWS).find_map(suits).ok_or_else(refused)
 }
 
 /// Blocks of split keys that a processor is to hold, where its shared memory has room for them: while one waits for its keys,
@@ -143,6 +184,9 @@ const LEAST_TILES: u32 = 4;
 /// one query of 8 and of 32 heads. A model, not measured: the same on other GPUs, and [`LEAST_TILES`] for each share where heads
 /// have several blocks of queries, since parts grow with the queries.
 fn splits(config: &Config, problem: &Problem, gpu: &Gpu) -> u32 {
+    if config.math == Math::Warpgroup {
+        return 1;
+    }
     let (blocks, processors) = (blocks(config, problem), u64::from(gpu.processors));
     if blocks > processors / 2 {
         return 1;
@@ -169,13 +213,29 @@ fn most_tiles(config: &Config, problem: &Problem) -> u32 {
 }
 
 impl Row {
-    fn holds(&self, config: &Config, problem: &Problem, gpu: &Gpu, crowded: bool) -> bool {
+    fn holds(&self, config: &Config, problem: &Problem, features: &Features, gpu: &Gpu) -> bool {
         let dims = problem.dims();
-        dims.head.max(dims.value) <= self.most_columns
-            && problem.q_shape().rows <= self.most_queries
-            && config.has_room(dims, crowded)
+        let within = |number: u64, [least, most]: [u32; 2], unit: u64| {
+            number >= unit * u64::from(least) && (most == ANY || number <= unit * u64::from(most))
+        };
+        config.runs_on(gpu.capability)
+            && self.mask.holds(problem.mask())
+            && dims.head.max(dims.value) <= self.most_columns
+            && within(problem.q_shape().rows.into(), self.queries, 1)
+            && config.lacks(features).is_none()
+            && config.has_room(dims, features.is_crowded())
             && config.shared_bytes(dims) <= gpu.shared_bytes
-            && blocks(config, problem) >= u64::from(self.least_blocks) * u64::from(gpu.processors)
+            && within(blocks(config, problem).saturating_mul(100), self.blocks, gpu.processors.into())
+    }
+}
+
+impl Seen {
+    fn holds(self, mask: MaskKind) -> bool {
+        match self {
+            Seen::Any => true,
+            Seen::Evenly => mask == MaskKind::None,
+            Seen::Unevenly => mask != MaskKind::None,
+        }
     }
 }
 
@@ -199,21 +259,90 @@ mod tests {
         plan(&problem.parse().unwrap(), gpu).unwrap().id
     }
 
+    /// An H200 as the kernels of sm_80 see it, whose rows were measured there.
+    const PLAIN: Gpu = Gpu { capability: (8, 0), ..Gpu::H200 };
+
     #[test]
     fn many_queries_go_in_blocks_of_128() {
         // 264 blocks are two for each of 132 processors: 33 heads of 8 blocks.
-        assert_eq!(planned("B1 H33 S1024 D128 causal", &Gpu::H200), 8);
-        assert_eq!(planned("B1 H33 S897 D128 causal", &Gpu::H200), 8);
-        assert_eq!(planned("B1 H33 S896 D128 causal", &Gpu::H200), 7);
-        assert_eq!(planned("B1 H32 S1024 D128 causal", &Gpu::H200), 7);
+        assert_eq!(planned("B1 H33 S1024 D128 causal", &PLAIN), 8);
+        assert_eq!(planned("B1 H33 S897 D128 causal", &PLAIN), 8);
+        assert_eq!(planned("B1 H33 S896 D128 causal", &PLAIN), 7);
+        assert_eq!(planned("B1 H32 S1024 D128 causal", &PLAIN), 7);
     }
 
     #[test]
     fn the_number_of_processors_decides() {
-        assert_eq!(planned("B1 H32 S1024 D64", &Gpu::H200), 9);
+        assert_eq!(planned("B1 H32 S1024 D64", &PLAIN), 9);
         assert_eq!(planned("B1 H32 S1024 D64", &Gpu::A100), 8);
         assert_eq!(planned("B1 H15 S1024 D64", &Gpu::L4), 8);
         assert_eq!(planned("B1 H15 S1024 D64", &Gpu::A10), 9);
+    }
+
+    /// What was measured on an H200, at every length of the grid.
+    #[test]
+    fn an_h200_gets_what_was_fastest_there() {
+        let fastest = |mask: &str, columns: u32| {
+            [512, 1024, 2048, 4096, 8192, 16384].map(|rows: u32| {
+                planned(&format!("B{} H{} S{rows} D{columns} {mask}", 16384 / rows, 2048 / columns), &Gpu::H200)
+            })
+        };
+        assert_eq!(fastest("full", 64), [11; 6]);
+        assert_eq!(fastest("causal", 64), [14, 14, 11, 11, 11, 11]);
+        assert_eq!(fastest("full", 128), [13, 10, 13, 13, 13, 13]);
+        assert_eq!(fastest("causal", 128), [15, 13, 13, 13, 13, 13]);
+        assert_eq!(planned("B2 H8 S512 D64", &Gpu::H200), 12);
+        assert_eq!(planned("B2 H8 S512 D64 causal", &Gpu::H200), 12);
+    }
+
+    #[test]
+    fn other_heads_go_with_the_next_wider_that_was_measured() {
+        assert_eq!(planned("B4 H32 S4096 D40", &Gpu::H200), 11);
+        assert_eq!(planned("B4 H32 S4096 D64/72", &Gpu::H200), 13);
+        assert_eq!(planned("B4 H32 S4096 D96 causal", &Gpu::H200), 13);
+        // They have no room for wider ones.
+        assert_eq!(planned("B4 H32 S4096 D136", &Gpu::H200), 6);
+        assert_eq!(planned("B4 H32 S4096 D192/128", &Gpu::H200), 6);
+    }
+
+    /// Blocks of 64, then of 128, then as large as they are.
+    #[test]
+    fn every_processor_has_a_block_before_one_has_a_large_one() {
+        let by_heads = |heads: u32| planned(&format!("B1 H{heads} S512 D64"), &Gpu::H200);
+        assert_eq!([8, 9, 16, 17, 33, 34].map(by_heads), [9, 12, 12, 10, 10, 11]);
+        assert_eq!(planned("B1 H1000 Sq64 Sk512 D64", &Gpu::H200), 12);
+        assert_eq!(planned("B1 H1000 Sq128 Sk512 D64", &Gpu::H200), 15);
+        assert_eq!(planned("B1 H64 S128 D128", &Gpu::H200), 7);
+    }
+
+    /// Few queries with many keys, and whatever kernels for sm_90a do not have.
+    #[test]
+    fn the_rest_stays_with_the_kernels_of_sm_80() {
+        for (problem, id) in [
+            ("B64 H32 Sq16 Sk4096 D128", 5),
+            ("B4 H32 S4096 D64 alibi", 8),
+            ("B4 H32 S4096 D64 softcap30", 8),
+            ("B4 H32 S4096 D64 sinks", 8),
+            ("B4 H32 S4096 D64 documents", 8),
+            ("H32 S4096,100 D64", 8),
+        ] {
+            assert_eq!(planned(problem, &Gpu::H200), id, "{problem}");
+        }
+        let problem = "B4 H32 S4096 D64".parse().unwrap();
+        for features in
+            [Features { scored: true, ..Features::default() }, Features { unmapped: true, ..Features::default() }]
+        {
+            assert_eq!(plan_features(&problem, &features, &Gpu::H200).unwrap().id, 8);
+        }
+    }
+
+    /// Code for sm_90a runs on no newer GPU, either.
+    #[test]
+    fn no_other_gpu_gets_code_for_sm_90a() {
+        for (arch, gpu) in Gpu::BY_ARCH {
+            let config = plan(&"B4 H32 S4096 D64".parse().unwrap(), &gpu).unwrap();
+            assert_eq!(config.math == Math::Warpgroup, arch == "sm_90", "{arch}");
+        }
     }
 
     /// 33 heads of 1,024 rows together, in whatever sequences.
@@ -232,8 +361,9 @@ mod tests {
     #[test]
     fn packed_sequences_leave_fewer_registers() {
         let problem = "B1 H33 S1024 D128".parse().unwrap();
-        assert_eq!(plan_unsplit(&problem, &Gpu::H200).unwrap().id, 8);
-        assert_eq!(plan_packed(&problem, &Gpu::H200).unwrap().id, 7);
+        let planned_with = |features| plan_unsplit(&problem, &features, &PLAIN).unwrap().id;
+        assert_eq!(planned_with(Features::default()), 8);
+        assert_eq!(planned_with(Features { packed: true, ..Features::default() }), 7);
         assert_eq!(planned("H33 S1000,24 D128", &Gpu::H200), 7);
     }
 
@@ -243,8 +373,8 @@ mod tests {
         assert_eq!(planned("B1 H8 Sq16 Sk4096 D64/72", &Gpu::H200), 5);
         assert_eq!(planned("B64 H8 Sq16 Sk4096 D128", &Gpu::H200), 5);
         assert_eq!(planned("B1 H8 Sq17 Sk4096 D128", &Gpu::H200), 7);
-        assert_eq!(planned("B64 H8 Sq32 Sk4096 D64", &Gpu::H200), 9);
-        assert_eq!(planned("B64 H8 Sq33 Sk4096 D64", &Gpu::H200), 8);
+        assert_eq!(planned("B64 H8 Sq32 Sk4096 D64", &PLAIN), 9);
+        assert_eq!(planned("B64 H8 Sq33 Sk4096 D64", &PLAIN), 8);
         assert_eq!(planned("B8 H64 S4096 D192/128", &Gpu::H200), 6);
     }
 

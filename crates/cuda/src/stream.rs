@@ -1,9 +1,10 @@
 //! A queue of work on a GPU.
 
+use std::ffi::c_int;
 use std::ptr;
 use std::sync::Arc;
 
-use crate::sys::{self, CUstream};
+use crate::sys::{self, CUstream, CUstreamCaptureStatus};
 
 use crate::context::Context;
 use crate::driver::check;
@@ -55,6 +56,25 @@ impl Stream {
     /// The context that it belongs to.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
+    }
+
+    /// Differs from that of every other stream in the process, earlier ones too; the default streams of threads have one each.
+    pub fn id(&self) -> Result<u64, Error> {
+        let _entered = self.context.enter()?;
+        let mut id = 0;
+        // SAFETY: the handle lives as long as `self`, and `id` outlives the call.
+        check("cuStreamGetId", unsafe { sys::cuStreamGetId(self.handle, &mut id) })?;
+        Ok(id)
+    }
+
+    /// Whether what is put into it is recorded for a graph, and does not run now.
+    pub fn is_recording(&self) -> Result<bool, Error> {
+        let _entered = self.context.enter()?;
+        let mut status: c_int = 0;
+        // SAFETY: the handle lives as long as `self`. The driver writes an enum, which is an int; whatever number it is, it is not read
+        // as cudarc's enum.
+        check("cuStreamIsCapturing", unsafe { sys::cuStreamIsCapturing(self.handle, (&raw mut status).cast()) })?;
+        Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE as c_int)
     }
 
     /// What is put into it from now on waits until the mark in another stream is passed.

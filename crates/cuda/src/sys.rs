@@ -13,9 +13,9 @@ pub use cudarc::driver::sys::{
     CU_MEMHOSTALLOC_DEVICEMAP, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUevent_flags,
     CUfunction, CUfunction_attribute, CUgraph, CUgraphExec, CUgraphNode, CUjit_option, CUjitInputType,
     CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchAttributeValue_union__bindgen_ty_1,
-    CUlaunchConfig, CUlinkState, CUmodule, CUresult, CUstream, CUstream_flags, CUstreamCaptureMode, CUtensorMap,
-    CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave, CUtensorMapL2promotion, CUtensorMapSwizzle,
-    CUuuid,
+    CUlaunchConfig, CUlinkState, CUmodule, CUresult, CUstream, CUstream_flags, CUstreamCaptureMode,
+    CUstreamCaptureStatus, CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave,
+    CUtensorMapL2promotion, CUtensorMapSwizzle, CUuuid,
 };
 use libloading::Library;
 
@@ -133,6 +133,8 @@ functions! {
     cuStreamCreate(stream: *mut CUstream, flags: c_uint);
     cuStreamDestroy_v2(stream: CUstream);
     cuStreamSynchronize(stream: CUstream);
+    cuStreamGetId(stream: CUstream, id: *mut c_ulonglong);
+    cuStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus);
     cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
     cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
     cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);

@@ -1,6 +1,7 @@
 //! Tensor maps, as the driver encodes them for the GPU.
 
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
 use crate::sys::{
     self, CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave, CUtensorMapL2promotion,
@@ -13,15 +14,96 @@ use launch::tensor_map::{Interleave, OutOfBounds, Promotion, ResolvedMap, Swizzl
 use crate::driver::check;
 use crate::error::Error;
 
+/// A tensor of four dimensions, the fastest first, and the box of it that one copy moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tiled {
+    pub element: Element,
+    pub address: u64,
+    /// Elements in each dimension.
+    pub dims: [u64; 4],
+    /// Bytes from one index to the next, for every dimension but the first.
+    pub strides: [u64; 3],
+    pub box_dims: [u32; 4],
+    /// How the copy permutes 16-byte chunks in shared memory.
+    pub swizzle: Swizzle,
+    /// How much the second-level cache fetches.
+    pub l2: Promotion,
+}
+
+/// Places for maps that were encoded: four for each of 64 layers. Who has more tensors encodes some again.
+const SLOTS: usize = 256;
+
+/// Maps that the driver has encoded, each in the place that its tensor has; another tensor may take the place over. A map says where
+/// its tensor lies and nothing of who owns the memory, so that it stays right for ever.
+#[derive(Debug)]
+pub struct TensorMaps(Mutex<Box<[Option<Encoded>]>>);
+
+type Encoded = (Tiled, [u8; MAP_BYTES]);
+
+impl Default for TensorMaps {
+    fn default() -> TensorMaps {
+        TensorMaps(Mutex::new(vec![None; SLOTS].into()))
+    }
+}
+
+impl TensorMaps {
+    /// The map of a tensor. Asks the driver, and allocates, only for tensors that it does not have.
+    pub fn get(&self, tiled: &Tiled) -> Result<[u8; MAP_BYTES], Error> {
+        self.get_or(tiled, Tiled::encode)
+    }
+
+    fn get_or(
+        &self,
+        tiled: &Tiled,
+        encode: impl FnOnce(&Tiled) -> Result<[u8; MAP_BYTES], Error>,
+    ) -> Result<[u8; MAP_BYTES], Error> {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = &mut slots[tiled.slot()];
+        match slot {
+            Some((of, bytes)) if of == tiled => Ok(*bytes),
+            _ => Ok(slot.insert((*tiled, encode(tiled)?)).1),
+        }
+    }
+}
+
+impl Tiled {
+    /// Tensors lie at different places, or have different shapes there.
+    fn slot(&self) -> usize {
+        let parts = [self.address, self.dims[1], self.strides[0], self.box_dims[1].into()];
+        // 2⁶⁴ divided by the golden ratio: multiples of it spread evenly (Knuth, volume 3, 6.4).
+        let mix = |sum: u64, part: u64| (sum.rotate_left(5) ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (parts.into_iter().fold(0, mix) >> (u64::BITS - SLOTS.ilog2())) as usize
+    }
+
+    fn encode(&self) -> Result<[u8; MAP_BYTES], Error> {
+        let map = ResolvedMap {
+            buffer: 0,
+            dims: self.dims.into(),
+            strides: self.strides.into(),
+            box_dims: self.box_dims.into(),
+            element_strides: vec![1; self.dims.len()],
+            swizzle: self.swizzle,
+            interleave: Interleave::None,
+            l2: self.l2,
+            oob: OutOfBounds::Zero,
+        };
+        encode_at(&map, "a tensor", self.element, self.address)
+    }
+}
+
 /// The map of a buffer that lies at `address`.
 pub fn encode(map: &ResolvedMap, buffer: &Buffer, address: u64) -> Result<[u8; MAP_BYTES], Error> {
+    encode_at(map, &buffer.name, buffer.element, address)
+}
+
+fn encode_at(map: &ResolvedMap, name: &str, element: Element, address: u64) -> Result<[u8; MAP_BYTES], Error> {
     let mut object = CUtensorMap { opaque: [0; 16] };
     // SAFETY: every array has as many entries as the rank says, strides one less, which is what the driver reads; the
     // object has the size and the alignment that it writes. The address is only stored.
     let status = unsafe {
         sys::cuTensorMapEncodeTiled(
             &mut object,
-            data_type(buffer.element),
+            data_type(element),
             map.dims.len() as u32,
             ptr::without_provenance_mut(address as usize),
             map.dims.as_ptr(),
@@ -34,7 +116,7 @@ pub fn encode(map: &ResolvedMap, buffer: &Buffer, address: u64) -> Result<[u8; M
             fill(map.oob),
         )
     };
-    check("cuTensorMapEncodeTiled", status).map_err(|error| refused(error, map, buffer, address))?;
+    check("cuTensorMapEncodeTiled", status).map_err(|error| refused(error, map, name, element, address))?;
     Ok(bytes(&object))
 }
 
@@ -97,15 +179,15 @@ fn fill(fill: OutOfBounds) -> CUtensorMapFloatOOBfill {
 }
 
 /// The driver says "invalid argument" alone; this says which.
-fn refused(error: Error, map: &ResolvedMap, buffer: &Buffer, address: u64) -> Error {
+fn refused(error: Error, map: &ResolvedMap, buffer: &str, element: Element, address: u64) -> Error {
     let Error::Driver { name, text, .. } = error else { return error };
-    let mut why = faults(map, buffer.element, address).join("; ");
+    let mut why = faults(map, element, address).join("; ");
     if why.is_empty() {
         why = "it wants base and strides that are multiples of 16, boxes of at most 256 elements a side, rows of a \
                multiple of 16 bytes, and a GPU of sm_90 or newer"
             .into();
     }
-    Error::TensorMap { buffer: buffer.name.clone(), name, text, why }
+    Error::TensorMap { buffer: buffer.into(), name, text, why }
 }
 
 /// What cuTensorMapEncodeTiled wants (CUDA driver API, "Tensor Map Object Management") and does not get.
@@ -161,6 +243,50 @@ mod tests {
             l2: Promotion::B128,
             oob: OutOfBounds::Zero,
         }
+    }
+
+    fn tiled(address: u64) -> Tiled {
+        Tiled {
+            element: Element::F16,
+            address,
+            dims: [64, 512, 8, 2],
+            strides: [128, 65536, 524288],
+            box_dims: [64, 128, 1, 1],
+            swizzle: Swizzle::B128,
+            l2: Promotion::B256,
+        }
+    }
+
+    /// Whatever was asked before, a tensor gets its own map.
+    #[test]
+    fn maps_are_encoded_once_and_never_mixed_up() {
+        let maps = TensorMaps::default();
+        let encoded = |tiled: &Tiled| {
+            let mut asked = false;
+            let bytes = maps.get_or(tiled, |tiled| {
+                asked = true;
+                let mut bytes = [0; MAP_BYTES];
+                bytes[..8].copy_from_slice(&tiled.address.to_le_bytes());
+                bytes[8..16].copy_from_slice(&tiled.dims[3].to_le_bytes());
+                Ok(bytes)
+            });
+            let bytes = bytes.unwrap();
+            let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+            assert_eq!((word(0), word(8)), (tiled.address, tiled.dims[3]));
+            asked
+        };
+        let few: Vec<Tiled> = (0..8).map(|number| tiled(0x7f00_0000_0000 + 0x10_0000 * number)).collect();
+        assert_eq!(few.iter().filter(|tiled| encoded(tiled)).count(), 8);
+        assert_eq!(few.iter().filter(|tiled| encoded(tiled)).count(), 0, "eight tensors have places of their own");
+        assert!(encoded(&Tiled { dims: [64, 512, 8, 3], ..few[0] }), "the same place, another shape");
+        (0..10_000).map(|number| tiled(0x10 * number)).for_each(|tiled| _ = encoded(&tiled));
+    }
+
+    #[test]
+    fn what_could_not_be_encoded_is_not_kept() {
+        let maps = TensorMaps::default();
+        assert!(maps.get_or(&tiled(16), |_| Err(Error::NoGpu)).is_err());
+        assert_eq!(maps.get_or(&tiled(16), |_| Ok([7; MAP_BYTES])).unwrap(), [7; MAP_BYTES]);
     }
 
     /// CUDA driver API, cuda.h: the numbers that the driver stores in the map.

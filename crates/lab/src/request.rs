@@ -84,9 +84,10 @@ pub const STANDARD: [&str; 4] = [
     "f16 B2 H2 S128 D64 causal",
 ];
 
-/// The problem whose kernels the planner is asked for, and the GPUs: an sm_80 and an sm_90a.
+/// The problem whose kernels the planner is asked for, and the GPU. Kernels for sm_90a are proved by name (`--config 12`): a witness of
+/// theirs has several tiles for each of 132 processors, and takes the emulator minutes.
 const PLANNED: &str = "f16 B2 H8 S512 D64";
-const GPUS: [Gpu; 2] = [Gpu::A100, Gpu::H200];
+const GPU: Gpu = Gpu::A100;
 const MASKS: [&str; 2] = ["full", "causal"];
 
 /// The smallest problems that make a kernel of this configuration do all it can: two blocks of queries and one tile of
@@ -141,11 +142,11 @@ fn built_in(text: &str) -> Result<Case, Error> {
     Ok(Case::new(kernel)?.named(text))
 }
 
-/// What the planner chooses for each GPU and mask, equal ones once.
+/// What the planner chooses for each mask, equal ones once.
 fn planned() -> Result<Vec<Case>, Error> {
     let mut chosen: Vec<(Config, Problem)> = Vec::new();
-    for (mask, gpu) in MASKS.iter().flat_map(|mask| GPUS.map(|gpu| (mask, gpu))) {
-        let config = planner::plan(&format!("{PLANNED} {mask}").parse()?, &gpu)?;
+    for mask in MASKS {
+        let config = planner::plan(&format!("{PLANNED} {mask}").parse()?, &GPU)?;
         let one = (config, witness(&config, mask)?);
         if !chosen.contains(&one) {
             chosen.push(one);

@@ -6,7 +6,7 @@ mod support;
 
 use attention::configs::Math;
 use attention::planner::Gpu;
-use lab::leaderboard::{Entrant, Survey, entrants, survey};
+use lab::leaderboard::{Entrant, Field, Survey, entrants, survey};
 use lab::{Silent, Stage};
 use support::{CODE, SAID, tools};
 
@@ -14,7 +14,7 @@ use support::{CODE, SAID, tools};
 fn surveyed(said: &str, code: &str) -> Survey {
     let (folder, problem) = (tempfile::tempdir().unwrap(), "B2 H8 S512 D64".parse().unwrap());
     let first = |entrant: &Entrant| entrant.config.id == 1;
-    let all = entrants(&problem, &Gpu::A100).unwrap().into_iter().filter(first).collect();
+    let all = entrants(&problem, &Gpu::A100, Field::Runnable).unwrap().into_iter().filter(first).collect();
     survey(&problem, all, &tools(folder.path(), said, code), "sm_80", &Silent, &|| {}).unwrap()
 }
 

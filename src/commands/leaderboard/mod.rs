@@ -14,7 +14,7 @@ use cuda::Cuda;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::bench::{Bencher, Patience};
 use lab::gpu::{Contract, Workers};
-use lab::leaderboard::{Entrant, Survey, entrants, rank, survey};
+use lab::leaderboard::{Entrant, Field, Survey, entrants, rank, survey};
 use lab::measure::Limits;
 use lab::{Case, Outcome, Progress, Stage, Toolbox};
 use std::path::PathBuf;
@@ -50,7 +50,8 @@ pub struct Arguments {
     #[arg(long, default_value_t = 30.0)]
     seconds: f64,
 
-    /// Without a GPU: the one that the planner and ptxas have in mind, sm_80 unless given
+    /// Without a GPU: the one that the planner and ptxas have in mind, sm_80 unless given. Kernels for sm_90a go through the stages then,
+    /// too; with a GPU they come if it is one of sm_90
     #[arg(long, value_parser = arch)]
     arch: Option<Arch>,
 
@@ -79,7 +80,8 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
         Err(error) => return Err(error.into()),
     };
     let arch = arguments.arch.unwrap_or(cuda.as_ref().map_or(Gpu::A100, gpu).into());
-    let survey = surveyed(&problem, arch)?;
+    let field = if cuda.is_some() { Field::Runnable } else { Field::Everybody };
+    let survey = surveyed(&problem, arch, field)?;
     let board = match cuda {
         None => Board::unmeasured(&problem, survey, "times need a GPU, and there is none"),
         Some(_) if survey.living.is_empty() => Board::unmeasured(&problem, survey, "nobody is left to be timed"),
@@ -102,8 +104,8 @@ fn gpu(cuda: &Cuda) -> Gpu {
     Gpu { capability: device.capability, processors: device.processors, shared_bytes: device.max_shared_bytes }
 }
 
-fn surveyed(problem: &Problem, arch: Arch) -> anyhow::Result<Survey> {
-    let all = entrants(problem, &arch.gpu)?;
+fn surveyed(problem: &Problem, arch: Arch, field: Field) -> anyhow::Result<Survey> {
+    let all = entrants(problem, &arch.gpu, field)?;
     let style = ProgressStyle::with_template("stages {bar:30} {pos}/{len}").unwrap_or(ProgressStyle::default_bar());
     let bar = ProgressBar::new(all.len() as u64).with_style(style);
     let watch = Quiet(Watch::new()?);

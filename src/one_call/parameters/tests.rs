@@ -2,33 +2,53 @@ use super::super::extras::Words;
 use super::super::tensor::View;
 use super::super::{Custom, Options};
 use super::*;
-use attention::configs::{CONFIGS, Config};
+use attention::configs::{CONFIGS, Config, HOPPER, Math};
 use attention::kernels::kernel_with;
 use attention::kernels::parts::scores::{Head, Score};
-use attention::problem::{Problem, Shape};
+use attention::planner::Gpu;
+use attention::problem::{Layout, Problem, Shape};
 use attention::scoring::ScoreKind;
 use launch::Limits;
-use launch::resolved::{MAP_BYTES, Placement};
-use launch::tensor_map::ResolvedMap;
+use launch::resolved::{self, MAP_BYTES, Placement};
+use launch::tensor_map::{Interleave, OutOfBounds, ResolvedMap};
 use tile::prelude::{Coordinate, F32};
 
-/// Buffers at round addresses.
-struct Rack;
+/// Buffers at round addresses, and maps that tell all that they were made of.
+struct Rack<'a>(&'a [resolved::Buffer]);
 
 fn address(buffer: usize) -> u64 {
     0x1000 * (buffer as u64 + 1)
 }
 
-impl Placement for Rack {
+impl Placement for Rack<'_> {
     type Error = std::convert::Infallible;
 
     fn address(&mut self, buffer: usize) -> Result<u64, Self::Error> {
         Ok(address(buffer))
     }
 
-    fn map(&mut self, _: &ResolvedMap) -> Result<[u8; MAP_BYTES], Self::Error> {
-        unreachable!("these kernels take no tensor maps")
+    fn map(&mut self, map: &ResolvedMap) -> Result<[u8; MAP_BYTES], Self::Error> {
+        let others = (map.interleave, map.oob, map.element_strides.as_slice());
+        assert_eq!(others, (Interleave::None, OutOfBounds::Zero, &[1; 4][..]), "what a call's maps have unsaid");
+        Ok(told(&Tiled {
+            element: self.0[map.buffer].element,
+            address: address(map.buffer),
+            dims: map.dims.as_slice().try_into().unwrap(),
+            strides: map.strides.as_slice().try_into().unwrap(),
+            box_dims: map.box_dims.as_slice().try_into().unwrap(),
+            swizzle: map.swizzle,
+            l2: map.l2,
+        }))
     }
+}
+
+/// The text of a map, as far as it has room: the end, which has all but the name.
+fn told(map: &Tiled) -> [u8; MAP_BYTES] {
+    let Tiled { element, address, dims, strides, box_dims, swizzle, l2 } = map;
+    let text = format!("{element} {address:x} {dims:x?} {strides:x?} {box_dims:x?} {swizzle} {l2}");
+    let mut bytes = [b' '; MAP_BYTES];
+    bytes[..text.len()].copy_from_slice(text.as_bytes());
+    bytes
 }
 
 /// One that reads a number for each head.
@@ -91,6 +111,9 @@ fn agrees(problem: &Problem, options: &Options) {
         agrees_with(problem, options, &split);
         agrees_with(problem, &options.clone().debug(), &split.debug());
     }
+    for config in HOPPER.iter().filter(|config| config.serves(problem) && options.is_plain()) {
+        agrees_with(problem, options, config);
+    }
 }
 
 fn agrees_with(problem: &Problem, options: &Options, config: &Config) {
@@ -98,7 +121,7 @@ fn agrees_with(problem: &Problem, options: &Options, config: &Config) {
     let resolved = kernel.resolve(&Limits::default()).unwrap();
     let expected = |launch: usize| {
         let launch = &resolved.launches[launch];
-        launch.parameters(kernel.entry(launch).unwrap(), &mut Rack).unwrap()
+        launch.parameters(kernel.entry(launch).unwrap(), &mut Rack(&resolved.buffers)).unwrap()
     };
     let buffer = |name: &str| address(resolved.buffers.iter().position(|buffer| buffer.name == name).unwrap());
 
@@ -114,7 +137,7 @@ fn agrees_with(problem: &Problem, options: &Options, config: &Config) {
         Ok(Memory { address: buffer(name), bytes: words.bytes(), device: 0 })
     };
     let extras = options.extras.try_map(place).unwrap();
-    assert_eq!(call.grid(config), resolved.launches[0].grid, "{problem}");
+    assert_eq!(call.grid(config, Gpu::H200.processors), resolved.launches[0].grid, "{problem}");
     // The launch knows where the report of a debug kernel is.
     let launched = |mut block: Block| {
         if config.debug {
@@ -122,6 +145,12 @@ fn agrees_with(problem: &Problem, options: &Options, config: &Config) {
         }
         block.bytes().to_vec()
     };
+    if config.math == Math::Warpgroup {
+        let counter = resolved.buffers.iter().any(|one| one.name == "counter").then(|| buffer("counter"));
+        let tiles = Tiles { config, counter, map: &|map| Ok(told(map)) };
+        let block = Block::of_tiles(&call, options, [&q, &k, &v], [&o, &lse], &extras, tiles);
+        return assert_eq!(launched(block.unwrap()), expected(0), "{problem}, config {}", config.id);
+    }
     if config.splits == 1 {
         let block = Block::new(&call, options, [&q, &k, &v], &o, &lse, &extras);
         return assert_eq!(launched(block), expected(0), "{problem}");
@@ -151,6 +180,36 @@ fn the_block_is_the_recipes() {
         let problem = text.parse().unwrap();
         agrees(&problem, &Arrays::new(&problem).options(&problem));
     }
+}
+
+/// Types, layouts, masks, groups of heads, heads whose output goes out as tiles and not, sections of heads, more tiles than processors.
+#[test]
+fn the_block_of_sm_90a_is_the_recipes() {
+    for text in [
+        "bf16 B3 H6/2 Sq500 Sk700 D64 scale0.3 bshd",
+        "B3 H6/2 Sq500 Sk700 D128 causal",
+        "B1 H1 Sq1 Sk1 D64/128 causal-top-left bshd",
+        "B3 H6/2 Sq500 Sk700 D128/64 window30/4",
+        "B1 H12/4 Sq500 Sk70000 D64 causal",
+        "B8 H20 Sq500 Sk20 D64",
+        "B2 H12/2 Sq50 Sk7 D96 causal bshd",
+    ] {
+        let problem: Problem = text.parse().unwrap();
+        assert!(HOPPER.iter().any(|config| config.serves(&problem)), "{text}");
+        let options = Options::new().mask(problem.mask()).scale(problem.scale());
+        HOPPER
+            .iter()
+            .filter(|config| config.serves(&problem))
+            .for_each(|config| agrees_with(&problem, &options, config));
+    }
+}
+
+/// A dimension of one element may have any stride; a map asks for a stride all the same.
+#[test]
+fn strides_of_single_elements_are_never_said() {
+    let view = View { strides: [3, 0, 64, 1], ..View::new(DType::F16, [1, 1, 512, 64], Layout::Bhsd) };
+    let placed = Placed { argument: "q", view, address: 0x1000, bytes: 0, device: 0 };
+    assert_eq!(placed.tiled(128).strides, [128, 16, 16]);
 }
 
 #[test]

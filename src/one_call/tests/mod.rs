@@ -8,11 +8,13 @@ mod splits;
 use super::arguments::{self, Placed};
 use super::call::Call;
 use super::extras::{Extra, Extras, Memory};
-use super::parameters::Block;
+use super::parameters::{Block, Tiles};
 use super::tensor::View;
 use super::{Error, Options, workspace};
+use attention::configs::{Config, Math};
 use attention::planner::Gpu;
 use attention::problem::{DType, Layout};
+use launch::resolved::MAP_BYTES;
 
 /// The GPU of the stream.
 const DEVICE: u32 = 1;
@@ -73,8 +75,14 @@ impl<'a> Attempt<'a> {
         Ok(call)
     }
 
-    fn block(&self, call: &Call) -> Block {
-        Block::new(call, &self.options, self.inputs(), &self.o, &self.lse, &self.extras)
+    /// Maps are those that were encoded before, and the counter that of a stream.
+    fn block(&self, call: &Call, config: &Config) -> Block {
+        if config.math != Math::Warpgroup {
+            return Block::new(call, &self.options, self.inputs(), &self.o, &self.lse, &self.extras);
+        }
+        let tiles = Tiles { config, counter: Some(0x1000), map: &|_| Ok([0; MAP_BYTES]) };
+        Block::of_tiles(call, &self.options, self.inputs(), [&self.o, &self.lse], &self.extras, tiles)
+            .expect("a map is there")
     }
 
     fn inputs(&self) -> [&Placed; 3] {

@@ -11,7 +11,8 @@ mod scalar;
 pub use combine::{ENTRY as COMBINE_ENTRY, MAX_SPLITS, threads as combine_threads};
 pub use recipe::{assertions, kernel, kernel_with};
 
-use crate::configs::{Config, MAX_SHARED_BYTES, Math, is_crowded, max_fragment_registers};
+use crate::configs::{Config, Math};
+use crate::features::Features;
 use crate::problem::{DType, Dims, HEAD_DIMS};
 use crate::visibility::MaskKind;
 use crate::{Error, Problem};
@@ -19,6 +20,11 @@ use parts::masks::Mask;
 use parts::scores::Score;
 use tile::Built;
 use tile::prelude::{BF16, BuildError, Element, F16, Options, Warps};
+
+/// What a launch of a kernel for sm_90a is made of, for those who launch one without its recipe.
+pub mod warpgroup {
+    pub use super::hopper::{BOX_COLUMNS, WARP_ROWS, counts, section, stores_tiles};
+}
 
 pub const ENTRY: &str = "attention_forward";
 
@@ -98,12 +104,7 @@ fn roles(config: &Config) -> [Warps; 2] {
 
 /// Whether the configuration computes the problem.
 pub fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
-    check_room(problem, config, is_crowded(problem))
-}
-
-/// The same for packed sequences of which only the GPU knows where they begin, so that the problem does not say.
-pub fn check_packed(problem: &Problem, config: &Config) -> Result<(), Error> {
-    check_room(problem, config, true)
+    check_room(problem, &Features::of(problem), config)
 }
 
 /// Whether there are kernels for such heads at all.
@@ -117,30 +118,48 @@ pub fn check_kind(dtype: DType, dims: Dims) -> Result<(), Error> {
     }
 }
 
-fn check_room(problem: &Problem, config: &Config, crowded: bool) -> Result<(), Error> {
+/// Those that compute such heads: `6 or 7`.
+fn others(math: Math, dims: Dims, features: Features) -> String {
+    let serves = |config: &Config| config.lacks(&features).is_none() && config.has_room(dims, features.is_crowded());
+    let serving = |math| {
+        let all = Config::all().filter(|config| config.math == math && serves(config));
+        all.map(|config| config.id.to_string()).collect::<Vec<_>>().join(" or ")
+    };
+    // Heads that are too wide for one family are not for the other.
+    Some(serving(math)).filter(|ids| !ids.is_empty()).unwrap_or_else(|| serving(Math::Tensor))
+}
+
+/// The same for the one call, which knows more of what is asked for than the problem says.
+pub fn check_features(problem: &Problem, features: &Features, config: &Config) -> Result<(), Error> {
+    if let Some(lacked) = config.lacks(features) {
+        let others = others(Math::Tensor, problem.dims(), *features);
+        return Err(Error::Lacking { id: config.id, lacked, others });
+    }
+    check_room(problem, features, config)
+}
+
+fn check_room(problem: &Problem, features: &Features, config: &Config) -> Result<(), Error> {
     check_kind(problem.dtype(), problem.dims())?;
+    let (dims, crowded) = (problem.dims(), features.is_crowded());
     let refuse = |found: String, expected: String| {
         Err(Error::Unsupported { id: config.id, problem: problem.to_string(), found, expected })
     };
-    let dims = problem.dims();
     if !config.divides() {
         let Config { rows, keys, warps, warp_rows, .. } = config;
         let found = format!("{rows}×{keys} tiles for {warps} warps of {warp_rows} rows");
         return refuse(found, "tiles that the warps share out in sixteens".into());
     }
     if !config.has_room(dims, crowded) {
-        let others = Config::all().filter(|other| other.math == config.math && other.has_room(dims, crowded));
-        let others = others.map(|other| other.id.to_string()).collect::<Vec<_>>().join(" or ");
         let (found, most) = match config.shared_bytes(dims) {
-            bytes if bytes > MAX_SHARED_BYTES => {
-                (format!("{bytes} bytes of shared memory for a block"), MAX_SHARED_BYTES)
+            bytes if bytes > config.max_shared_bytes() => {
+                (format!("{bytes} bytes of shared memory for a block"), config.max_shared_bytes())
             }
             _ => (
                 format!("{} registers for fragments", config.fragment_registers(dims)),
-                max_fragment_registers(crowded),
+                config.max_fragment_registers(crowded),
             ),
         };
-        return refuse(found, format!("at most {most}: use config {others}"));
+        return refuse(found, format!("at most {most}: use config {}", others(config.math, dims, *features)));
     }
     if !config.has_room_for_mask(problem) {
         return refuse("a window".into(), "registers for it: use a config with fewer warpgroups".into());
@@ -161,6 +180,10 @@ fn check_room(problem: &Problem, config: &Config, crowded: bool) -> Result<(), E
     let blocks = u64::from(problem.queries().div_ceil(config.rows)) * u64::from(config.splits);
     if blocks > MAX_LENGTH.into() {
         return refuse(format!("{blocks} blocks of queries"), format!("at most {MAX_LENGTH}: use fewer splits"));
+    }
+    let tiles = u128::from(blocks) * u128::from(problem.heads()) * u128::from(problem.batch());
+    if config.math == Math::Warpgroup && tiles > MAX_LENGTH.into() {
+        return refuse(format!("{tiles} blocks of queries of all heads"), format!("at most {MAX_LENGTH}"));
     }
     if let MaskKind::Window { left, right } = problem.mask() {
         let sum = [problem.queries(), problem.keys(), left.max(right), config.rows].map(u64::from).iter().sum::<u64>();

@@ -28,14 +28,24 @@ impl Entrant {
     }
 }
 
+/// Who is asked to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// Those that the GPU runs.
+    Runnable,
+    /// All: where nobody is timed, every kernel can go through the stages.
+    Everybody,
+}
+
 /// Every configuration on tensor cores and on plain ones, with keys split where blocks would leave processors idle; the planner's
 /// choice first.
-pub fn entrants(problem: &Problem, gpu: &Gpu) -> Result<Vec<Entrant>, Error> {
+pub fn entrants(problem: &Problem, gpu: &Gpu, field: Field) -> Result<Vec<Entrant>, Error> {
     let planned = planner::plan(problem, gpu)?;
     let split = |config: Config| Some(Config { splits: splits(problem, &config, gpu)?, ..config });
     let split: Vec<Config> = Config::all().filter(|config| config.math == Math::Tensor).filter_map(split).collect();
     let mut all: Vec<Config> = vec![planned];
-    for config in Config::all().chain(split) {
+    let comes = |config: &Config| field == Field::Everybody || config.runs_on(gpu.capability);
+    for config in Config::all().chain(split).filter(comes) {
         if !all.contains(&config) {
             all.push(config);
         }
@@ -57,16 +67,32 @@ mod tests {
     use super::*;
 
     fn names(problem: &str, gpu: &Gpu) -> Vec<String> {
-        entrants(&problem.parse().unwrap(), gpu).unwrap().into_iter().map(|entrant| entrant.name).collect()
+        entrants(&problem.parse().unwrap(), gpu, Field::Runnable)
+            .unwrap()
+            .into_iter()
+            .map(|entrant| entrant.name)
+            .collect()
     }
 
     #[test]
     fn the_planners_choice_comes_first_and_everybody_once() {
         let all = names("B2 H8 S512 D64", &Gpu::H200);
-        assert_eq!(all[0], "config 9");
+        assert_eq!(all[0], "config 12");
         // Config 8 alone has so few blocks (64) that 132 processors take two for each.
-        assert_eq!((all.len(), all[14].as_str()), (15, "config 8 splits 2"), "{all:?}");
+        assert_eq!((all.len(), all[20].as_str()), (21, "config 8 splits 2"), "{all:?}");
         assert!(all.contains(&"config 5 scalar".to_string()));
+    }
+
+    #[test]
+    fn kernels_for_sm_90a_come_where_they_run_or_where_nobody_does() {
+        let problem = "B2 H8 S512 D64".parse().unwrap();
+        let come = |gpu, field| {
+            let all = entrants(&problem, &gpu, field).unwrap();
+            all.iter().filter(|entrant| entrant.config.math == Math::Warpgroup).count()
+        };
+        assert_eq!(come(Gpu::H200, Field::Runnable), 6);
+        assert_eq!([Gpu::A100, Gpu::B200].map(|gpu| come(gpu, Field::Runnable)), [0, 0]);
+        assert_eq!(come(Gpu::A100, Field::Everybody), 6);
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl Survey {
 
 /// The stage `code` asks for tensor cores, which the baseline is there to do without.
 fn is_deadly(stage: Stage, config: &Config) -> bool {
-    stage != Stage::Code || config.math == Math::Tensor
+    stage != Stage::Code || config.math != Math::Scalar
 }
 
 /// The states of all stages on one case, in a pack that nobody keeps.
@@ -122,12 +122,13 @@ fn witness(problem: &Problem, config: &Config) -> Result<Problem, Error> {
 mod tests {
     use super::*;
     use crate::Silent;
-    use crate::leaderboard::entrants;
+    use crate::leaderboard::{Field, entrants};
     use attention::planner::Gpu;
 
     fn surveyed(problem: &str, keep: fn(&Entrant) -> bool) -> Survey {
         let problem = problem.parse().unwrap();
-        let all: Vec<Entrant> = entrants(&problem, &Gpu::A100).unwrap().into_iter().filter(keep).collect();
+        let all: Vec<Entrant> =
+            entrants(&problem, &Gpu::A100, Field::Runnable).unwrap().into_iter().filter(keep).collect();
         survey(&problem, all, &Toolbox::none(), "sm_80", &Silent, &|| {}).unwrap()
     }
 

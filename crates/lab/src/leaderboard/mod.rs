@@ -7,6 +7,6 @@ mod entrants;
 mod fate;
 mod ranking;
 
-pub use entrants::{Entrant, entrants};
+pub use entrants::{Entrant, Field, entrants};
 pub use fate::{Death, Survey, survey};
 pub use ranking::{Ranking, Standing, rank};

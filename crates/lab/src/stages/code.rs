@@ -2,7 +2,8 @@
 //!
 //! The machine code of the very cubins that ptxas made, as nvdisasm prints it: tensor-core instructions stand in a
 //! loop, copies to shared memory are asynchronous, and no local memory is touched. A warning that a compiler did not
-//! print proves none of this.
+//! print proves none of this. One that it did print is believed: products of warpgroups (wgmma) that ptxas puts one behind the other are
+//! none that run beside other work.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +38,13 @@ pub struct Cubin {
     pub cubin: String,
     pub sass: String,
     pub census: Census,
+    /// Why ptxas serialises products of warpgroups, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serialised: Option<String>,
 }
+
+/// How ptxas 12.0 to 13.0 say it.
+const SERIALISED: &str = "wgmma.mma_async instructions are serialized";
 
 /// Disassemblies by the hash of their cubin.
 pub(crate) type Disassembly = BTreeMap<String, String>;
@@ -57,7 +64,9 @@ pub(crate) fn run(
             let place = || format!("{}, {}", case.name, one.target);
             let text = disassembly.get(&cubin).ok_or_else(|| format!("{}: no disassembly", place()))?;
             let census = sass::census(text).map_err(|error| format!("{}: {error}", place()))?;
-            cubins.push(Cubin { target: one.target.clone(), cubin, sass: hash::hex(text.as_bytes()), census });
+            let (target, sass) = (one.target.clone(), hash::hex(text.as_bytes()));
+            let serialised = one.said.iter().find(|line| line.contains(SERIALISED)).cloned();
+            cubins.push(Cubin { target, cubin, sass, census, serialised });
         }
         kernels.push(Entry { subject: case.subject(), cubins });
     }
@@ -72,8 +81,10 @@ impl Cubin {
     fn objections(&self, name: &str) -> Vec<Objection> {
         let Census { tensor_in_loop, async_copies, local, narrow, .. } = self.census;
         let touched = format!("local memory is touched {local} times");
+        let serialised = self.serialised.as_ref().map(|said| format!("ptxas says: {said}")).unwrap_or_default();
         let checks = [
             (tensor_in_loop == 0, Guard::TensorCores, "no tensor-core instruction stands in a loop"),
+            (!serialised.is_empty(), Guard::TensorCores, serialised.as_str()),
             (async_copies == 0, Guard::AsyncCopies, "no copy to shared memory is asynchronous"),
             (local > 0, Guard::LocalMemory, touched.as_str()),
             (narrow > 0, Guard::Accumulators, "tensor cores multiply or add in less than the contract's types"),
@@ -112,5 +123,27 @@ impl Log for Report {
             least(|census| census.async_copies),
             least(|census| census.async_copies_in_loop),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn serialised_products_fail() {
+        let census = Census { tensor_in_loop: 8, async_copies: 3, ..Census::default() };
+        let cubin = |serialised| Cubin {
+            target: "sm_90a".into(),
+            cubin: String::new(),
+            sass: String::new(),
+            census: census.clone(),
+            serialised,
+        };
+        assert!(cubin(None).objections("one").is_empty());
+        let said = format!(
+            "ptxas info : (C7510) Potential Performance Loss: {SERIALISED} due to the presence of Extern calls"
+        );
+        assert_eq!(cubin(Some(said)).objections("one").len(), 1);
     }
 }

@@ -10,6 +10,8 @@ mod recipe;
 mod result;
 mod schedule;
 
+pub use consumer::WARP_ROWS;
+pub use recipe::{BOX_COLUMNS, section};
 pub(super) use recipe::{PROCESSORS, counter, forward};
 
 use super::Parts;
@@ -99,12 +101,12 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
 const VALUE_ROWS: &str = "v_rows";
 
 /// Whether blocks share their tiles by a counter: they do if some are longer than others.
-fn counts(mask: &dyn Mask, packed: bool) -> bool {
+pub fn counts(mask: &dyn Mask, packed: bool) -> bool {
     packed || !mask.is_even()
 }
 
 /// Whether the output goes out as tiles: it does if it has room where its queries were, and no row of a tile belongs to another sequence.
-fn stores_tiles(config: &Config, dims: Dims, packed: bool) -> bool {
+pub fn stores_tiles(config: &Config, dims: Dims, packed: bool) -> bool {
     dims.value.div_ceil(64) <= dims.head.div_ceil(64) && !packed && config.splits == 1
 }
 

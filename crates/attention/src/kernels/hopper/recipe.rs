@@ -16,7 +16,7 @@ use launch::tensor_map::{Promotion, Swizzle};
 use launch::{Argument, Buffer, Element, Expr, Fault, Launch, TensorMap};
 
 /// Columns of a box: 128 bytes, as wide as the swizzle.
-const BOX_COLUMNS: u32 = 64;
+pub const BOX_COLUMNS: u32 = 64;
 
 /// `processors`: blocks of the grid where there are enough tiles, one for each processor of an H200.
 pub const PROCESSORS: u32 = 132;
@@ -66,7 +66,7 @@ const SECTION_BYTES: u64 = 64 << 20;
 const SECTION_HEADS: [u64; 2] = [256, 32];
 
 /// Heads of a section. Without a mask all tiles are as long, and heads follow each other.
-fn section(problem: &Problem) -> u64 {
+pub fn section(problem: &Problem) -> u64 {
     if problem.mask() == MaskKind::None {
         return 1;
     }

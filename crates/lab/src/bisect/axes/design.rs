@@ -1,6 +1,6 @@
 //! How a kernel of ours cuts its work: it is made anew with one thing changed.
 
-use attention::configs::{CONFIGS, Config, Math};
+use attention::configs::{Config, Math};
 
 use super::super::setup::Setup;
 use super::super::subject::{Design, Subject};
@@ -21,7 +21,7 @@ fn changes(design: &Design) -> Vec<(Axis, String, Config)> {
     let mut all = vec![];
     let assertions = if config.debug { "without assertions" } else { "with assertions (`--debug`)" };
     all.push((Axis::Debug, assertions.to_string(), Config { debug: !config.debug, ..config }));
-    for (name, math) in Math::BY_NAME.iter().filter(|(_, math)| *math != config.math) {
+    for (name, math) in Math::BY_NAME.iter().filter(|(_, math)| *math != config.math.named()) {
         let other = config.with_math(*math).map(|other| Config { debug: config.debug, splits: config.splits, ..other });
         all.extend(other.ok().map(|other| (Axis::Math, format!("math {name}"), other)));
     }
@@ -33,9 +33,12 @@ fn changes(design: &Design) -> Vec<(Axis, String, Config)> {
     let split =
         |splits| (Axis::Splits, format!("splits {splits} instead of {}", config.splits), Config { splits, ..config });
     all.extend(splits.map(split));
-    for other in CONFIGS.iter().filter(|other| other.id != config.id) {
-        let other =
-            other.with_math(config.math).map(|other| Config { debug: config.debug, splits: config.splits, ..other });
+    for other in Config::rows().filter(|other| other.id != config.id) {
+        let other = other.with_math(config.math.named()).map(|other| Config {
+            debug: config.debug,
+            splits: config.splits,
+            ..other
+        });
         all.extend(other.ok().map(|other| (Axis::Tile, tile(&other), other)));
     }
     all

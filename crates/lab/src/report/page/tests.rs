@@ -162,6 +162,7 @@ fn coded(subject: Subject, targets: &[&str], sass: &str) -> code::Entry {
         cubin: String::new(),
         sass: hash::hex(sass.as_bytes()),
         census: census(sass).unwrap(),
+        serialised: None,
     };
     code::Entry { subject, cubins: targets.iter().map(one).collect() }
 }
