@@ -183,6 +183,13 @@ impl U32 {
         }
     }
 
+    /// Quotient and rest, by one division.
+    #[track_caller]
+    pub fn div_rem(self, divisor: U32) -> (U32, U32) {
+        let quotient = self / divisor;
+        (quotient, self - quotient * divisor)
+    }
+
     #[track_caller]
     pub fn div_ceil(self, divisor: u32) -> U32 {
         if divisor == 0 {

@@ -122,7 +122,8 @@ impl<'a, E: Element> Setup<'a, E> {
             Sequences::Even(of) => of.queries,
             Sequences::Packed { .. } => parameter("longest"),
         };
-        let schedule = Schedule::parameter(longest.div_ceil(config.rows), output.splits());
+        let schedule =
+            Schedule::parameter(longest.div_ceil(config.rows), output.splits(), !counts(parts.mask, parts.packed));
         let output = output.of_heads(schedule.heads);
         let turns = Turns::new(if config.turns { config.warpgroups() } else { 1 });
         let (mask, crowded) = (parts.mask, parts.packed || parts.documents);

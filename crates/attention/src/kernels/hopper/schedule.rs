@@ -18,16 +18,17 @@ pub struct Schedule {
     blocks: U32,
     splits: Option<U32>,
     pub heads: U32,
-    /// Heads of all batch entries, and of one section.
+    /// Heads of all batch entries, and of one section; none if a section has one.
     all_heads: U32,
-    section: U32,
+    section: Option<U32>,
 }
 
 impl Schedule {
-    /// Parameters `heads`, `batch` and `section`.
+    /// Parameters `heads`, `batch` and `section`. Where all tiles are as long, heads follow each other.
     #[track_caller]
-    pub fn parameter(blocks: U32, splits: Option<U32>) -> Schedule {
+    pub fn parameter(blocks: U32, splits: Option<U32>, is_even: bool) -> Schedule {
         let [heads, batch, section] = ["heads", "batch", "section"].map(parameter::<u32>);
+        let section = (!is_even).then_some(section);
         let blocks = splits.map_or(blocks, |splits| blocks * splits);
         Schedule { blocks, splits, heads, all_heads: heads * batch, section }
     }
@@ -39,15 +40,20 @@ impl Schedule {
     /// The tile of a number below the count.
     #[track_caller]
     pub fn tile(&self, number: U32) -> OutputTile {
-        let in_section = self.blocks * self.section;
-        let first = number / in_section * self.section;
-        let within = number % in_section;
-        // The last section may have fewer heads.
-        let heads = self.section.min(self.all_heads - first);
-        let head = first + within % heads;
-        let place = self.blocks - 1 - within / heads;
-        let (block, share) = self.splits.map_or((place, 0.into()), |splits| (place / splits, place % splits));
-        OutputTile { block, head: head % self.heads, batch: head / self.heads, share }
+        let (head, from_the_last) = match self.section {
+            None => number.div_rem(self.blocks),
+            Some(section) => {
+                let (number_of_section, within) = number.div_rem(self.blocks * section);
+                let first = number_of_section * section;
+                // The last section may have fewer heads.
+                let (from_the_last, head) = within.div_rem(section.min(self.all_heads - first));
+                (first + head, from_the_last)
+            }
+        };
+        let place = self.blocks - 1 - from_the_last;
+        let (block, share) = self.splits.map_or((place, 0.into()), |splits| place.div_rem(splits));
+        let (batch, head) = head.div_rem(self.heads);
+        OutputTile { block, head, batch, share }
     }
 }
 
