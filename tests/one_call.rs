@@ -455,6 +455,10 @@ fn the_emulator_runs_kernels_for_sm_90a() {
         "config 12 does not compute f16 B1 H1 S40 D128 full: 295104 bytes of shared memory for a block, expected at most \
          232448: use config 10 or 13 or 15"
     );
+    assert_eq!(
+        refused("B1 H1 S40 D64 sinks"),
+        "config 12 has no sinks yet: use config 1 or 2 or 3 or 4 or 5 or 6 or 7 or 8 or 9, or leave the choice to the planner"
+    );
     assert!(refused("B1 H1 S40 D256").contains("shared memory for a block, expected at most 232448: use config 6"));
 }
 

@@ -166,8 +166,9 @@ pub fn plan_features(problem: &Problem, features: &Features, gpu: &Gpu) -> Resul
 pub fn plan_unsplit(problem: &Problem, features: &Features, gpu: &Gpu) -> Result<Config, Error> {
     check_kind(problem.dtype(), problem.dims())?;
     let refused = || Error::Unplanned { problem: problem.to_string(), gpu: gpu.to_string() };
-    let suits = |row: &Row| Config::by_id(row.config).filter(|config| row.holds(config, problem, features, gpu));
-    HOPPER_ROWS.iter().chain(&ROWS).find_map(suits).ok_or_else(refused)
+    let suits = |row: &&Row| row.is_of(problem);
+    let has = |row: &Row| Config::by_id(row.config).filter(|config| row.holds(config, problem, features, gpu));
+    HOPPER_ROWS.iter().chain(&ROWS).filter(suits).find_map(has).ok_or_else(refused)
 }
 
 /// Blocks of split keys that a processor is to hold, where its shared memory has room for them: while one waits for its keys,
@@ -213,19 +214,23 @@ fn most_tiles(config: &Config, problem: &Problem) -> u32 {
 }
 
 impl Row {
-    fn holds(&self, config: &Config, problem: &Problem, features: &Features, gpu: &Gpu) -> bool {
-        let dims = problem.dims();
-        let within = |number: u64, [least, most]: [u32; 2], unit: u64| {
-            number >= unit * u64::from(least) && (most == ANY || number <= unit * u64::from(most))
-        };
-        config.runs_on(gpu.capability)
+    /// What the problem alone decides: a call has no time to look at every configuration.
+    fn is_of(&self, problem: &Problem) -> bool {
+        let (dims, [least, most]) = (problem.dims(), self.queries);
+        dims.head.max(dims.value) <= self.most_columns
+            && (least..=most).contains(&problem.q_shape().rows)
             && self.mask.holds(problem.mask())
-            && dims.head.max(dims.value) <= self.most_columns
-            && within(problem.q_shape().rows.into(), self.queries, 1)
+    }
+
+    fn holds(&self, config: &Config, problem: &Problem, features: &Features, gpu: &Gpu) -> bool {
+        let (dims, [least, most]) = (problem.dims(), self.blocks);
+        let blocks = || blocks(config, problem).saturating_mul(100);
+        let percent = |percent: u32| u64::from(percent) * u64::from(gpu.processors);
+        config.runs_on(gpu.capability)
             && config.lacks(features).is_none()
+            && (percent(least)..=percent(most)).contains(&blocks())
             && config.has_room(dims, features.is_crowded())
             && config.shared_bytes(dims) <= gpu.shared_bytes
-            && within(blocks(config, problem).saturating_mul(100), self.blocks, gpu.processors.into())
     }
 }
 
