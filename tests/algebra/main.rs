@@ -3,7 +3,7 @@
 
 mod formula;
 
-use attention::configs::{CONFIGS, Config};
+use attention::configs::{CONFIGS, Config, HOPPER};
 use attention::problem::{DType, Layout};
 use attention::visibility::MaskKind;
 use attention::{Problem, kernels};
@@ -130,6 +130,26 @@ fn shares_of_the_keys_compute_the_formula() {
     ];
     let each = |problem: &&str| {
         [2, 3, 7].map(|splits| cases(&problem.parse().unwrap(), CONFIGS.map(|config| Config { splits, ..config })))
+    };
+    let cases: Vec<Case> = problems.iter().flat_map(each).flatten().collect();
+    assert_eq!(compare(&cases), Vec::<String>::new());
+}
+
+/// For sm_90a, whole and in shares: the same bits as the others.
+#[test]
+fn configs_for_hopper_compute_the_formula() {
+    let problems = [
+        "f16 B1 H2/1 Sq97 Sk161 D64 full",
+        "f16 B1 H2/1 Sq300 Sk300 D64 causal",
+        "bf16 B2 H2 Sq65 Sk100 D64 causal bshd",
+        "f16 B1 H1 Sq70 Sk5 D64 causal-top-left",
+        "f16 B1 H2 Sq300 Sk400 D64 window20/2",
+        "bf16 B1 H1 Sq130 Sk270 D128 causal",
+        "f16 B1 H1 Sq35 Sk70 D40/72 full",
+        "f16 B1 H1 Sq35 Sk70 D72/40 causal",
+    ];
+    let each = |problem: &&str| {
+        [1, 3].map(|splits| cases(&problem.parse().unwrap(), HOPPER.map(|config| Config { splits, ..config })))
     };
     let cases: Vec<Case> = problems.iter().flat_map(each).flatten().collect();
     assert_eq!(compare(&cases), Vec::<String>::new());

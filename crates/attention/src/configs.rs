@@ -4,6 +4,7 @@ use crate::Error;
 use crate::Problem;
 use crate::features::Features;
 use crate::problem::{Dims, HEAD_DIMS};
+use crate::visibility::MaskKind;
 
 /// How a kernel cuts its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -128,6 +129,12 @@ const MAX_SHARED_BYTES_90: u32 = 227 * 1024;
 /// What a thread of a warpgroup takes beside output, scores and weights: statistics, places, addresses.
 const OTHER_REGISTERS_90: u32 = 24;
 
+/// What windows take besides: with 8 registers left, config 11 spills 20 bytes at D64; with 12, config 13 spills none at D128.
+const WINDOW_REGISTERS_90: u32 = 12;
+
+/// What a thread takes beside fragments where a kernel is crowded.
+const CROWDED_REGISTERS_90: u32 = 40;
+
 /// What output, scores and weights may take of a thread's 255 registers, so that the rest (addresses, statistics, what is
 /// loaded ahead) needs no stack. Measured with ptxas 13.0.
 pub const MAX_FRAGMENT_REGISTERS: u32 = 224;
@@ -216,12 +223,16 @@ impl Config {
     }
 
     /// Registers of a thread that copies, and of one that multiplies: together what a block of so many threads is launched with.
-    pub const fn role_registers(&self) -> [u32; 2] {
-        match self.warpgroups() {
-            1 => [40, 240],
-            2 => [24, 240],
-            3 => [32, 160],
-            _ => [24, 112],
+    pub const fn role_registers(&self, crowded: bool) -> [u32; 2] {
+        match (self.warpgroups(), crowded) {
+            (1, false) => [40, 240],
+            (1, true) => [56, 240],
+            (2, false) => [24, 240],
+            (2, true) => [56, 224],
+            (3, false) => [32, 160],
+            (3, true) => [56, 152],
+            (_, false) => [24, 112],
+            (_, true) => [64, 104],
         }
     }
 
@@ -283,13 +294,20 @@ impl Config {
     /// Whether it computes what the problem asks for, and has the room that it takes.
     pub fn serves(&self, problem: &Problem) -> bool {
         let features = Features::of(problem);
-        self.lacks(&features).is_none() && self.has_room(problem.dims(), features.is_crowded())
+        self.has_room(problem.dims(), features.is_crowded()) && self.has_room_for_mask(problem)
     }
 
-    /// What is asked for, and kernels of the configuration do not have.
+    /// Whether a warpgroup has registers for both ends of what a query sees.
+    pub fn has_room_for_mask(&self, problem: &Problem) -> bool {
+        let has_two_ends = matches!(problem.mask(), MaskKind::Window { .. });
+        let taken = self.fragment_registers(problem.dims()) + OTHER_REGISTERS_90 + WINDOW_REGISTERS_90;
+        self.math != Math::Warpgroup || !has_two_ends || taken <= self.role_registers(false)[1]
+    }
+
+    /// What is asked for, and one call does not launch such a kernel with.
     pub fn lacks(&self, features: &Features) -> Option<&'static str> {
         match self.math {
-            Math::Warpgroup => features.beyond_hopper().or((self.splits > 1).then_some("split keys")),
+            Math::Warpgroup => features.beyond_hopper(),
             Math::Tensor | Math::Scalar => None,
         }
     }
@@ -301,12 +319,15 @@ impl Config {
 
     /// What output, scores and weights may take of a thread's registers.
     pub const fn max_fragment_registers(&self, crowded: bool) -> u32 {
-        let most = if crowded { MAX_WHEN_CROWDED } else { MAX_FRAGMENT_REGISTERS };
-        match self.math {
-            Math::Warpgroup if self.role_registers()[1] < most + OTHER_REGISTERS_90 => {
-                self.role_registers()[1] - OTHER_REGISTERS_90
+        match (self.math, crowded) {
+            (Math::Warpgroup, false) => self.role_registers(false)[1] - OTHER_REGISTERS_90,
+            (Math::Warpgroup, true) => {
+                let crowded = self.role_registers(true)[1] - CROWDED_REGISTERS_90;
+                let plain = self.max_fragment_registers(false);
+                if crowded < plain { crowded } else { plain }
             }
-            _ => most,
+            (_, false) => MAX_FRAGMENT_REGISTERS,
+            (_, true) => MAX_WHEN_CROWDED,
         }
     }
 
@@ -345,11 +366,13 @@ impl Config {
     /// Whether a warp keeps its queries in registers. Otherwise it reads them from shared memory for every tile of keys:
     /// their tile stays where it is in any case.
     pub const fn holds_queries(&self, dims: Dims) -> bool {
-        if let Math::Warpgroup = self.math {
-            let all = self.fragment_registers(dims) + self.query_registers(dims) + OTHER_REGISTERS_90;
-            return all <= self.role_registers()[1];
-        }
         self.fragment_registers(dims) + self.query_registers(dims) <= MAX_WITH_QUERIES
+    }
+
+    /// The same for warpgroups.
+    pub const fn warpgroups_hold_queries(&self, dims: Dims, crowded: bool) -> bool {
+        let other = if crowded { CROWDED_REGISTERS_90 } else { OTHER_REGISTERS_90 };
+        self.fragment_registers(dims) + self.query_registers(dims) + other <= self.role_registers(crowded)[1]
     }
 
     /// Of output, scores and weights. A thread has one in 32 of every 16 rows: half a register per column in f32, a quarter

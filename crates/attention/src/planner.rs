@@ -230,6 +230,7 @@ impl Row {
             && config.lacks(features).is_none()
             && (percent(least)..=percent(most)).contains(&blocks())
             && config.has_room(dims, features.is_crowded())
+            && config.has_room_for_mask(problem)
             && config.shared_bytes(dims) <= gpu.shared_bytes
     }
 }
@@ -320,24 +321,17 @@ mod tests {
         assert_eq!(planned("B1 H64 S128 D128", &Gpu::H200), 7);
     }
 
-    /// Few queries with many keys, and whatever kernels for sm_90a do not have.
+    /// Few queries with many keys, packed sequences, and tensors that no tensor map describes.
     #[test]
     fn the_rest_stays_with_the_kernels_of_sm_80() {
-        for (problem, id) in [
-            ("B64 H32 Sq16 Sk4096 D128", 5),
-            ("B4 H32 S4096 D64 alibi", 8),
-            ("B4 H32 S4096 D64 softcap30", 8),
-            ("B4 H32 S4096 D64 sinks", 8),
-            ("B4 H32 S4096 D64 documents", 8),
-            ("H32 S4096,100 D64", 8),
-        ] {
-            assert_eq!(planned(problem, &Gpu::H200), id, "{problem}");
-        }
-        let problem = "B4 H32 S4096 D64".parse().unwrap();
-        for features in
-            [Features { scored: true, ..Features::default() }, Features { unmapped: true, ..Features::default() }]
-        {
-            assert_eq!(plan_features(&problem, &features, &Gpu::H200).unwrap().id, 8);
+        assert_eq!(planned("B64 H32 Sq16 Sk4096 D128", &Gpu::H200), 5);
+        assert_eq!(planned("H32 S4096,100 D64", &Gpu::H200), 8);
+        let (problem, unmapped) =
+            ("B4 H32 S4096 D64".parse().unwrap(), Features { unmapped: true, ..Features::default() });
+        assert_eq!(plan_features(&problem, &unmapped, &Gpu::H200).unwrap().id, 8);
+        for feature in ["alibi", "softcap30", "sinks", "documents", "window100/0"] {
+            let problem = format!("B4 H32 S4096 D64 {feature}").parse().unwrap();
+            assert_eq!(plan(&problem, &Gpu::H200).unwrap().math, Math::Warpgroup, "{problem}");
         }
     }
 

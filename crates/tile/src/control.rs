@@ -29,6 +29,27 @@ impl Trips for Range<U32> {
     /// A value that the body hands to its own next pass through a Rust variable is thus found, not miscompiled.
     #[track_caller]
     fn run(self, body: &mut dyn FnMut(U32)) {
+        self.run_as(None, body);
+    }
+}
+
+/// A loop that the assembler leaves one, and does not lay out pass by pass: for roles with few registers.
+pub struct Rolled(pub Range<U32>);
+
+impl Trips for Rolled {
+    #[track_caller]
+    fn run(self, body: &mut dyn FnMut(U32)) {
+        self.0.run_as(Some("nounroll"), body);
+    }
+}
+
+trait Loop {
+    #[track_caller]
+    fn run_as(self, pragma: Option<&'static str>, body: &mut dyn FnMut(U32));
+}
+
+impl Loop for Range<U32> {
+    fn run_as(self, pragma: Option<&'static str>, body: &mut dyn FnMut(U32)) {
         let at = Location::caller();
         let operands = [self.start.operand(), self.end.operand()];
         let (reach, before) = with(|b| (b.reach_of(&operands), b.snapshot()));
@@ -40,6 +61,7 @@ impl Trips for Range<U32> {
         let mut trip = Var::new("trip", self.start);
         branch(self.start.lt(self.end), false, end, at);
         place(top);
+        with(|b| b.lines.extend(pragma.map(Line::Pragma)));
         body(trip.raw().reaching(reach));
         trip += 1;
         branch(trip.raw().lt(self.end), true, top, at);

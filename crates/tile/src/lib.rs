@@ -45,7 +45,7 @@ pub use warps::Warps;
 pub mod prelude {
     pub use crate::assertion::check;
     pub use crate::control::{
-        choose, either, for_each, leave_when, predicated, repeat_while, select, when, when_seldom,
+        Rolled, choose, either, for_each, leave_when, predicated, repeat_while, select, when, when_seldom,
     };
     pub use crate::instructions::{barrier, block_index, grid_size, lane_index, thread_index, warp_index};
     pub use crate::pipeline::{

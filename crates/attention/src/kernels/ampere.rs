@@ -14,7 +14,7 @@ use tile::prelude::*;
 /// One block: `config.rows` queries of one head against every key tile they see, or against a share of those.
 pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let setup = Setup::<E>::new(config, parts);
-    let Setup { destination, sequence, head, scored, sink, share, .. } = &setup;
+    let Setup { destination, sequence, head, exponent_scale, scored, sink, share, .. } = &setup;
     let block = setup.block(config);
     let place = WarpPlace::new(config.row_groups(), config.key_groups());
     let [computing, copying] = roles(config);
@@ -30,7 +30,7 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let query = computing.run(|| Query::new(arrived, first_row, config.warp_rows, config.holds_queries(dims)));
 
     let first_query = block.first_query + first_row;
-    let mut softmax = OnlineSoftmax::new(Share::of_product(config.warp_rows), scored.exponent_scale());
+    let mut softmax = OnlineSoftmax::new(Share::of_product(config.warp_rows), *exponent_scale);
     let mut output = Accumulator::zero("output", config.warp_rows, columns);
     for_each(tiles, |tile| {
         let key = keys.next();

@@ -3,7 +3,7 @@
 use super::parts::online_softmax::{base, inverse};
 use super::parts::scratch::Scratch;
 use super::parts::sequences::{LogSumExp, Sequences};
-use super::parts::sink::Sink;
+use super::parts::sink::Sinks;
 use std::f32::consts::LN_2;
 use tile::Built;
 use tile::prelude::*;
@@ -43,7 +43,7 @@ fn body<E: Element>(columns: u32, sinks: bool, packed: bool) {
     let [query, head, batch] = [0, 1, 2].map(block_index);
     let sequence = sequences.entry(batch);
     sequence.leave_beyond(query);
-    let sink = sinks.then(|| Sink::parameter(head));
+    let sink = sinks.then(|| Sinks::parameter().of(head));
     let parts = scratch.row(&sequence, query, head, columns);
 
     // Lanes beyond the last share repeat it, with a weight of zero.

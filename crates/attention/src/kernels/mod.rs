@@ -41,13 +41,6 @@ pub struct Parts<'a> {
     pub packed: bool,
 }
 
-impl Parts<'_> {
-    fn features(&self) -> Features {
-        let Parts { sinks, documents, packed, .. } = *self;
-        Features { packed, documents, sinks, scored: !self.score.is_plain(), unmapped: false }
-    }
-}
-
 /// Lengths are compared as signed numbers.
 const MAX_LENGTH: u32 = i32::MAX.cast_unsigned();
 /// What a grid may have along y and z. CUDA C++ Programming Guide, "Compute Capabilities".
@@ -69,9 +62,6 @@ pub fn build_with(problem: &Problem, config: &Config, mask: &dyn Mask, score: &d
 /// All that the text of a kernel depends on: lengths, heads, scale and the number of splits are parameters.
 pub fn build_parts(dtype: DType, dims: Dims, config: &Config, parts: &Parts) -> Result<Built, Error> {
     check_kind(dtype, dims)?;
-    if let Some(lacked) = config.lacks(&parts.features()) {
-        return Err(Error::Lacking { id: config.id, lacked, others: others(Math::Tensor, dims, parts.features()) });
-    }
     let built = match dtype {
         DType::F16 => module::<F16>(config, dims, parts),
         DType::Bf16 => module::<BF16>(config, dims, parts),
@@ -139,13 +129,18 @@ fn others(math: Math, dims: Dims, features: Features) -> String {
     Some(serving(math)).filter(|ids| !ids.is_empty()).unwrap_or_else(|| serving(Math::Tensor))
 }
 
+/// Whether one call launches the configuration with what it is asked for, and it computes the problem.
+pub fn check_call(problem: &Problem, features: &Features, config: &Config) -> Result<(), Error> {
+    if let Some(lacked) = config.lacks(features) {
+        return Err(Error::Lacking { id: config.id, lacked, others: others(Math::Tensor, problem.dims(), *features) });
+    }
+    check_features(problem, features, config)
+}
+
 /// The same where more is asked for than the problem says.
-pub fn check_features(problem: &Problem, features: &Features, config: &Config) -> Result<(), Error> {
+fn check_features(problem: &Problem, features: &Features, config: &Config) -> Result<(), Error> {
     check_kind(problem.dtype(), problem.dims())?;
     let (dims, crowded) = (problem.dims(), features.is_crowded());
-    if let Some(lacked) = config.lacks(features) {
-        return Err(Error::Lacking { id: config.id, lacked, others: others(Math::Tensor, dims, *features) });
-    }
     let refuse = |found: String, expected: String| {
         Err(Error::Unsupported { id: config.id, problem: problem.to_string(), found, expected })
     };
@@ -165,6 +160,9 @@ pub fn check_features(problem: &Problem, features: &Features, config: &Config) -
             ),
         };
         return refuse(found, format!("at most {most}: use config {}", others(config.math, dims, *features)));
+    }
+    if !config.has_room_for_mask(problem) {
+        return refuse("a window".into(), "registers for it: use a config with fewer warpgroups".into());
     }
     for (what, found, limit) in [
         ("queries", problem.queries(), MAX_LENGTH),

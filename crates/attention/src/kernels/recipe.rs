@@ -113,7 +113,7 @@ fn recipe(
 ) -> Result<Recipe, launch::Fault> {
     let mut buffers = buffers(problem, score, config.splits > 1)?;
     if config.math == Math::Warpgroup {
-        buffers.extend(hopper::counter(mask)?);
+        buffers.extend(hopper::counter(mask, problem.packed().is_some())?);
     }
     let mut sizes = vec![
         ("b", problem.batch()),
@@ -128,6 +128,7 @@ fn recipe(
     sizes.extend(value_dim(problem).map(|name| (name, problem.value_dim())));
     let split = config.splits > 1;
     sizes.extend(split.then_some(("splits", config.splits)));
+    sizes.extend((config.math == Math::Warpgroup).then_some(("processors", hopper::PROCESSORS)));
     Ok(Recipe {
         lets: sizes.into_iter().map(|(name, size)| (name.into(), Expr::from(size))).collect(),
         buffers,
@@ -232,9 +233,25 @@ fn launches(
     (mask, score): (&dyn Mask, &dyn Score),
     shared_bytes: u32,
 ) -> Result<Vec<Launch>, launch::Fault> {
-    if config.math == Math::Warpgroup {
-        return Ok(vec![hopper::forward(problem, config, (mask, score), shared_bytes)?]);
+    let forward = match config.math {
+        Math::Warpgroup => hopper::forward(problem, config, (mask, score), shared_bytes)?,
+        Math::Tensor | Math::Scalar => forward(problem, config, score, shared_bytes)?,
+    };
+    if config.splits == 1 {
+        return Ok(vec![forward]);
     }
+    let [_, _, _, o] = tensors(problem);
+    let mut args = result(problem, &o)?;
+    args.extend(scratch()?);
+    args.extend(lengths(problem)?);
+    args.extend(problem.sinks().then(|| named("sinks", Argument::buffer("sinks"))));
+    let grid = [Expr::parse("sq")?, Expr::parse("h")?, Expr::parse("b")?];
+    let block = [combine::threads(problem.value_dim()), 1, 1].map(Expr::from);
+    Ok(vec![forward, Launch { entry: Some(COMBINE_ENTRY.into()), args, ..Launch::new(grid, block) }])
+}
+
+/// Of families whose grid is the blocks of queries of each head and batch entry.
+fn forward(problem: &Problem, config: &Config, score: &dyn Score, shared_bytes: u32) -> Result<Launch, launch::Fault> {
     let split = config.splits > 1;
     let [q, k, v, o] = tensors(problem);
     let mut args = vec![];
@@ -245,24 +262,19 @@ fn launches(
     args.extend(lengths(problem)?);
     args.push(integer("heads_per_kv_head", Element::U32, "h / hk")?);
     args.push(scale(problem, score));
-    let sinks = problem.sinks().then_some("sinks");
-    let documents = problem.documents().then_some(["q_ids", "k_ids"]).into_iter().flatten();
-    let numbers = score.numbers().into_iter().chain(sinks.filter(|_| !split)).chain(documents);
-    args.extend(numbers.map(|buffer| named(buffer, Argument::buffer(buffer))));
+    args.extend(numbers(problem, score, split));
     let blocks = format!("ceil_div(sq, {}){}", config.rows, if split { " * splits" } else { "" });
     let grid = [Expr::parse(&blocks)?, Expr::parse("h")?, Expr::parse("b")?];
     let block = [config.threads(), 1, 1].map(Expr::from);
-    let forward = Launch { entry: Some(ENTRY.into()), shared: shared_bytes.into(), args, ..Launch::new(grid, block) };
-    if !split {
-        return Ok(vec![forward]);
-    }
-    let mut args = result(problem, &o)?;
-    args.extend(scratch()?);
-    args.extend(lengths(problem)?);
-    args.extend(sinks.map(|buffer| named(buffer, Argument::buffer(buffer))));
-    let grid = [Expr::parse("sq")?, Expr::parse("h")?, Expr::parse("b")?];
-    let block = [combine::threads(problem.value_dim()), 1, 1].map(Expr::from);
-    Ok(vec![forward, Launch { entry: Some(COMBINE_ENTRY.into()), args, ..Launch::new(grid, block) }])
+    Ok(Launch { entry: Some(ENTRY.into()), shared: shared_bytes.into(), args, ..Launch::new(grid, block) })
+}
+
+/// What a score has for each head, the heads' sinks, and documents. Where keys are split, sinks are counted where shares are joined.
+pub(super) fn numbers(problem: &Problem, score: &dyn Score, split: bool) -> Vec<Argument> {
+    let sinks = (problem.sinks() && !split).then_some("sinks");
+    let documents = problem.documents().then_some(["q_ids", "k_ids"]).into_iter().flatten();
+    let numbers = score.numbers().into_iter().chain(sinks).chain(documents);
+    numbers.map(|buffer| named(buffer, Argument::buffer(buffer))).collect()
 }
 
 /// A tensor and its strides.
@@ -299,7 +311,7 @@ pub(super) fn log_sum_exp(problem: &Problem) -> Result<Vec<Argument>, launch::Fa
 }
 
 /// What blocks leave behind that share the keys of their queries.
-fn scratch() -> Result<Vec<Argument>, launch::Fault> {
+pub(super) fn scratch() -> Result<Vec<Argument>, launch::Fault> {
     let buffers = ["part_outputs", "part_statistics"].map(|buffer| named(buffer, Argument::buffer(buffer)));
     Ok([&buffers[..], &[integer("splits", Element::U32, "splits")?]].concat())
 }

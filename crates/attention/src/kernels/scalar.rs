@@ -12,7 +12,7 @@ use tile::prelude::*;
 /// One block: `config.rows` queries of one head against every key tile they see, or against a share of those.
 pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let setup = Setup::<E>::new(config, parts);
-    let Setup { destination, sequence, head, scored, sink, share, .. } = &setup;
+    let Setup { destination, sequence, head, exponent_scale, scored, sink, share, .. } = &setup;
     let block = setup.block(config);
     let [computing, copying] = roles(config);
     let (warp, rows) = (warp_index(), config.warp_rows);
@@ -26,7 +26,7 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let query = queries.wait();
 
     let first_query = block.first_query + first_row;
-    let mut softmax = OnlineSoftmax::new(Share::whole(rows), scored.exponent_scale());
+    let mut softmax = OnlineSoftmax::new(Share::whole(rows), *exponent_scale);
     let mut output = WarpRows::zero_in_pairs("output", rows, dims.value);
     for_each(tiles, |tile| {
         let key = keys.next();

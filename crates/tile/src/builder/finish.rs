@@ -21,6 +21,7 @@ pub(crate) fn finish(name: &str, mut builder: Builder) -> Module {
     for line in lines {
         match line {
             Line::Label(id) => body.statements.push(Statement::Label(labels[&id])),
+            Line::Pragma(text) => body.statements.push(Statement::Pragma(text.into())),
             Line::Instruction(instruction, at) => body.push(renumbered(instruction, &registers.numbers, &labels), at),
         }
     }
@@ -126,7 +127,7 @@ fn renumbered(
 fn number_labels(lines: &[Line]) -> HashMap<ptx::LabelId, ptx::LabelId> {
     let labels = lines.iter().filter_map(|line| match line {
         Line::Label(id) => Some(*id),
-        Line::Instruction(..) => None,
+        Line::Instruction(..) | Line::Pragma(_) => None,
     });
     labels.zip((0..).map(ptx::LabelId)).collect()
 }

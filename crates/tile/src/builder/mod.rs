@@ -71,6 +71,8 @@ pub(crate) struct Register {
 pub(crate) enum Line {
     Instruction(Instruction, Place),
     Label(ptx::LabelId),
+    /// PTX ISA, ".pragma".
+    Pragma(&'static str),
 }
 
 pub(crate) struct Builder {

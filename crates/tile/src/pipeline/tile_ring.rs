@@ -4,7 +4,7 @@
 //! parity are the ring's business; its two ends each go round by themselves.
 
 use crate::builder::{Reach, here, with};
-use crate::control::{for_each, predicated, select, when};
+use crate::control::{Rolled, either, for_each, predicated, select, when};
 use crate::error::{BuildError, Place};
 use crate::instructions::{
     Pointer, SharedPointer, bar_warp_sync, cp_async_bulk_wait_group_read, fence_proxy_async_shared, lane_index,
@@ -132,6 +132,26 @@ impl<E: Element> Loads<E> {
     pub fn load(&mut self, at: TileAt) {
         let stage = self.wait();
         self.start(stage, at);
+    }
+
+    /// The same of a tile of which only the first `count` rows count: the others become zeros, whatever the tensor has there. `rows` is the
+    /// tensor in boxes of one row.
+    #[track_caller]
+    pub fn load_first(&mut self, at: TileAt, count: U32, rows: &TensorMap<E>) {
+        let stage = self.wait();
+        let (tile, full) = (self.stages.tile(stage), self.stages.full(stage));
+        mbarrier_arrive_expect_tx(full, tile.bytes());
+        either(
+            count.ge(tile.rows),
+            || self.map.load(&tile, at, full),
+            || {
+                for_each(Rolled(U32::from(0)..tile.rows.into()), |row| {
+                    // No tensor has that row, and copies bring zeros for it.
+                    let from = select(row.lt(count), at.row + row, u32::MAX);
+                    rows.load_row(&tile, row, TileAt { row: from, ..at }, full);
+                });
+            },
+        );
     }
 
     /// The same, with a note.

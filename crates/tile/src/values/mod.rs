@@ -29,7 +29,7 @@ pub use plain_product::{dot, weigh_add};
 pub use product::{Left, Right, mma, mma_add};
 pub use rows::{RowVars, Rows};
 pub use share::Share;
-pub(crate) use shared::{CopyPlan, PANEL_COLUMNS, allocate, panels};
+pub(crate) use shared::{CopyPlan, PANEL_COLUMNS, PANEL_ROW_BYTES, allocate, panels};
 pub use shared::{SharedTile, SharedVector, Transposed, View};
 pub use tensor_map::{TensorMap, TileAt};
 pub use var::Var;

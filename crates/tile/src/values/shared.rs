@@ -17,7 +17,7 @@ use std::marker::PhantomData;
 pub(super) const CHUNK_BYTES: u32 = 16;
 /// A panel is 64 columns wide: 128 bytes of 16-bit elements.
 pub(crate) const PANEL_COLUMNS: u32 = 64;
-const PANEL_ROW_BYTES: u32 = 128;
+pub(crate) const PANEL_ROW_BYTES: u32 = 128;
 pub(super) const PANEL_CHUNKS: u32 = PANEL_ROW_BYTES / CHUNK_BYTES;
 /// Products go 16 columns at a time.
 pub(super) const STEPS_OF_PANEL: u32 = PANEL_COLUMNS / 16;
@@ -159,6 +159,16 @@ impl<'tile, E: Element> View<'tile, E> {
         here();
         let lanes = self.lanes_of_sixteen_rows();
         RowOperand::loaded((0..self.columns / 16).map(|k| self.squares(lanes, k)))
+    }
+
+    /// With so many columns instead: its panels have room for more than are read.
+    #[track_caller]
+    pub fn with_columns(self, columns: u32) -> View<'tile, E> {
+        let at = here();
+        if panels(columns) > panels(self.columns) {
+            BuildError::new(format!("{columns} columns in the panels of {}", self.columns), at).raise()
+        }
+        View { columns, ..self }
     }
 
     /// Rounds 16 rows of sums to `E`, and stores them here: the warp's own rows.

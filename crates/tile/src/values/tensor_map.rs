@@ -1,7 +1,7 @@
 //! How copies of tiles see a tensor in global memory.
 
 use super::global::declare_bytes;
-use super::{Element, PANEL_COLUMNS, SharedTile, U32, U64, View, panels};
+use super::{Element, PANEL_COLUMNS, PANEL_ROW_BYTES, SharedTile, U32, U64, View, panels};
 use crate::control::when;
 use crate::instructions::{
     Pointer, SharedPointer, bar_warp_sync, cp_async_bulk_commit_group, cp_async_bulk_tensor_4d_load,
@@ -49,6 +49,15 @@ impl<E: Element> TensorMap<E> {
     pub(crate) fn load(&self, to: &SharedTile<E>, at: TileAt, barrier: SharedPointer) {
         for panel in 0..panels(to.columns) {
             let place = Pointer::new(to.address(panel * to.panel_bytes()));
+            cp_async_bulk_tensor_4d_load(place, self.address, coordinates(at, panel), barrier);
+        }
+    }
+
+    /// The same of one row of the tile, for maps with boxes of one row.
+    #[track_caller]
+    pub(crate) fn load_row(&self, to: &SharedTile<E>, row: U32, at: TileAt, barrier: SharedPointer) {
+        for panel in 0..panels(to.columns) {
+            let place = Pointer::new(to.address(panel * to.panel_bytes()) + row * PANEL_ROW_BYTES);
             cp_async_bulk_tensor_4d_load(place, self.address, coordinates(at, panel), barrier);
         }
     }

@@ -1,11 +1,15 @@
 //! What a warpgroup computes: 64 queries of each tile of the output.
 
+use super::super::parts::Lengths;
 use super::super::parts::block::Block;
+use super::super::parts::masks::Mask;
 use super::super::parts::online_softmax::OnlineSoftmax;
 use super::super::parts::optimistic_softmax::OptimisticSoftmax;
+use super::super::parts::sequences::Sequences;
 use super::Setup;
 use super::position::Position;
 use super::query::Query;
+use super::schedule::OutputTile;
 use crate::configs::product_columns;
 use std::ops::Range;
 use tile::prelude::*;
@@ -21,15 +25,36 @@ pub struct Rings<E> {
 }
 
 pub fn consume<E: Element>(setup: &Setup<E>, warpgroup: &Warpgroup, rings: Rings<E>) {
-    let Rings { queries, mut keys, mut values } = rings;
+    let Rings { queries, keys, values } = rings;
+    let first = || Query::new(setup, warpgroup, queries);
+    match setup.sequences {
+        // A grid has no more blocks than there are tiles of the output.
+        Sequences::Even(_) => attend(setup, warpgroup, first, keys, values),
+        Sequences::Packed { .. } => {
+            let query = first();
+            let (_, exists) = query.tile(setup);
+            when(exists.ne(0), || attend(setup, warpgroup, || query, keys, values));
+        }
+    }
+}
+
+fn attend<E: Element>(
+    setup: &Setup<E>,
+    warpgroup: &Warpgroup,
+    first_query: impl FnOnce() -> Query<E>,
+    mut keys: Tiles<E>,
+    mut values: Tiles<E>,
+) {
     let keys_per_tile = setup.config.keys;
     let mut scores = Accumulator::new("scores", WARP_ROWS, keys_per_tile);
     let mut weights = RowOperand::<E>::new("weights", WARP_ROWS, keys_per_tile);
     let mut output = Accumulator::new("output", WARP_ROWS, product_columns(setup.dims.value));
     let rows = Share::of_product(WARP_ROWS);
-    let mut softmax = OptimisticSoftmax::new(rows, setup.scale);
-    let mut finished = OnlineSoftmax::new(rows, setup.scale);
-    let mut query = Query::new(setup, warpgroup, queries);
+    let scale = setup.scores.exponent_scale();
+    let mut softmax = OptimisticSoftmax::new(rows, scale, setup.joins_rows());
+    let mut finished = OnlineSoftmax::new(rows, scale);
+    let mut query = first_query();
+    query.load();
     let mut position = Position::first(setup, &query, warpgroup, &mut keys);
 
     // S = Q Kᵀ of the first item, and its weights.
@@ -97,6 +122,11 @@ pub struct OwnTiles {
 }
 
 impl<E: Element> Setup<'_, E> {
+    /// Whether finished rows are joined with others, or looked at by assertions.
+    fn joins_rows(&self) -> bool {
+        self.sinks.is_some() || self.output.splits().is_some() || self.config.debug
+    }
+
     /// Makes weights of an item's scores.
     fn weigh(
         &self,
@@ -107,22 +137,31 @@ impl<E: Element> Setup<'_, E> {
         position: &Position,
         warpgroup: &Warpgroup,
     ) {
-        self.hide(scores, position, warpgroup);
+        self.score(scores, position, warpgroup);
         softmax.update(scores, |scores| {
             query.multiply_again(scores, key.transposed());
-            self.hide(scores, position, warpgroup);
+            self.score(scores, position, warpgroup);
         });
     }
 
-    /// Hides what the mask hides of an item's scores.
-    fn hide(&self, scores: &mut Accumulator, position: &Position, warpgroup: &Warpgroup) {
-        let (block, tile) = (self.block_of(position.block(), warpgroup), position.key_tile());
-        block.hide(scores, tile, block.first_query + warp_index() % 4 * WARP_ROWS, tile * self.config.keys);
+    /// Makes scores of an item's products, and hides what the mask hides.
+    fn score(&self, products: &mut Accumulator, position: &Position, warpgroup: &Warpgroup) {
+        check(|| products.all(F32::is_finite), "scores are finite");
+        let documents = self.documents.map(|ids| ids.of(self.mask, &position.sequence(self)));
+        let mask = documents.as_ref().map_or(self.mask, |documents| documents);
+        let of = position.lengths(self);
+        let (block, tile) = (self.block_of(mask, of, position.block(), warpgroup), position.key_tile());
+        let (query, key) = (block.first_query + warp_index() % 4 * WARP_ROWS, tile * self.config.keys);
+        if !self.scores.are_plain() {
+            // Always so. Without the branch, ptxas computes what needs no products before they are there, and spills.
+            when(position.exists(), || self.scores.of(of, position.number()).apply(products, query, key));
+        }
+        block.hide(products, tile, query, key);
     }
 
     /// The queries of a warpgroup, of a block of the output.
-    fn block_of(&self, block: U32, warpgroup: &Warpgroup) -> Block<'_> {
-        Block::new(self.mask, self.of, block * self.config.warpgroups() + warpgroup.number, ROWS, self.config.keys)
+    fn block_of<'m>(&self, mask: &'m dyn Mask, of: Lengths, block: U32, warpgroup: &Warpgroup) -> Block<'m> {
+        Block::new(mask, of, block * self.config.warpgroups() + warpgroup.number, ROWS, self.config.keys)
     }
 
     /// Stores the output tile before the item.
@@ -139,13 +178,13 @@ impl<E: Element> Setup<'_, E> {
         self.output.store(self, output, softmax, query, tile, first_query);
     }
 
-    /// The key tiles that a warpgroup takes of a block's. It takes one at least.
-    pub fn own_key_tiles(&self, block: U32, warpgroup: &Warpgroup) -> OwnTiles {
-        let all = self.key_tiles(block);
+    /// The key tiles that a warpgroup takes of those of an output tile. It takes one at least.
+    pub fn own_key_tiles(&self, of: Lengths, tile: OutputTile, warpgroup: &Warpgroup) -> OwnTiles {
+        let all = self.key_tiles(of, tile);
         if !self.config.skips() {
             return OwnTiles { before: 0.into(), tiles: all, behind: 0.into() };
         }
-        let own = self.block_of(block, warpgroup).tiles;
+        let own = self.block_of(self.mask, of, tile.block, warpgroup).tiles;
         let start = own.start.min(all.end - 1).max(all.start);
         let end = own.end.min(all.end).max(start + 1);
         OwnTiles { before: start - all.start, tiles: start..end, behind: all.end - end }

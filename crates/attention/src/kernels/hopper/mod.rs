@@ -12,14 +12,17 @@ mod schedule;
 
 pub use consumer::WARP_ROWS;
 pub use recipe::{BOX_COLUMNS, section};
-pub(super) use recipe::{counter, forward};
+pub(super) use recipe::{PROCESSORS, counter, forward};
 
 use super::Parts;
 use super::parts::Lengths;
 use super::parts::block::Block;
-use super::parts::masks::Mask;
-use super::parts::scores::scale_parameter;
-use crate::configs::{Config, product_columns};
+use super::parts::key_share::KeyShare;
+use super::parts::masks::{DocumentIds, Mask};
+use super::parts::scores::Scores;
+use super::parts::sequences::{Sequence, Sequences};
+use super::parts::sink::Sinks;
+use crate::configs::Config;
 use crate::problem::Dims;
 use consumer::{Rings, consume};
 use result::Output;
@@ -33,10 +36,15 @@ pub const QUERY_STAGES: u32 = 2;
 struct Setup<'a, E> {
     config: &'a Config,
     dims: Dims,
+    /// Whether roles keep more in mind than usual.
+    crowded: bool,
     mask: &'a dyn Mask,
-    of: Lengths,
+    documents: Option<DocumentIds>,
+    sequences: Sequences,
+    heads_per_kv_head: U32,
+    scores: Scores<'a>,
+    sinks: Option<Sinks>,
     schedule: Schedule,
-    scale: F32,
     output: Output<E>,
     turns: Turns,
 }
@@ -44,45 +52,41 @@ struct Setup<'a, E> {
 pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let [q, k, v] = [("q", dims.head), ("k", dims.head), ("v", dims.value)]
         .map(|(name, columns)| TensorMap::<E>::parameter(name, columns));
-    let output = Output::<E>::parameter(stores_tiles(dims), dims.value);
-    let of = Lengths::parameter();
-    let heads_per_kv_head = parameter::<u32>("heads_per_kv_head");
-    let scale = parameter(scale_parameter(parts.score));
-    let schedule = Schedule::parameter(of.queries.div_ceil(config.rows));
-    let order = Order::parameter(counts(parts.mask));
+    let value_rows = parts.packed.then(|| TensorMap::<E>::parameter(VALUE_ROWS, dims.value));
+    let setup = Setup::<E>::parameter(config, dims, parts);
+    let order = Order::parameter(counts(parts.mask, parts.packed));
     let warpgroups = config.warpgroups();
-    let setup = Setup {
-        config,
-        dims,
-        mask: parts.mask,
-        of,
-        schedule,
-        scale,
-        output,
-        turns: Turns::new(if config.turns { warpgroups } else { 1 }),
-    };
 
     let (mut load_queries, queries) = noted_ring("queries", QUERY_STAGES, config.rows, q, warpgroups);
     let (mut load_keys, keys) = tile_ring("keys", config.stages, config.keys, k, warpgroups);
     let (mut load_values, values) = tile_ring("values", config.stages, config.keys, v, warpgroups);
     let rings = Rings { queries, keys, values };
 
-    let [copying, computing] = config.role_registers();
+    let [copying, computing] = config.role_registers(setup.crowded);
     roles(
         producer(copying, || {
             [q, k].iter().chain([&v]).for_each(TensorMap::prefetch);
             let mut number = Var::new("number", block_index(0));
             let count = setup.schedule.count();
             repeat_while(number.get().lt(count), || {
-                let OutputTile { block, head, batch } = setup.schedule.tile(number.get());
+                let tile = setup.schedule.tile(number.get());
                 let next = order.next(number.get(), count);
-                load_queries
-                    .load_noted(TileAt { row: block * config.rows, head, batch }, [block, head, batch, 1.into()]);
-                let head = head / heads_per_kv_head;
-                for_each(setup.key_tiles(block), |tile| {
-                    let at = TileAt { row: tile * config.keys, head, batch };
-                    load_keys.load(at);
-                    load_values.load(at);
+                let OutputTile { block, head, batch, share } = tile;
+                let sequence = setup.sequences.entry(batch);
+                setup.when_it_exists(&sequence, block, || {
+                    let at = sequence.query_tile(block * config.rows, head);
+                    load_queries.load_noted(at, [block, head, batch, share + 1]);
+                    let head = head / setup.heads_per_kv_head;
+                    for_each(setup.key_tiles(sequence.of, tile), |tile| {
+                        let first = tile * config.keys;
+                        let at = sequence.key_tile(first, head);
+                        load_keys.load(at);
+                        match &value_rows {
+                            None => load_values.load(at),
+                            // What is behind belongs to the next sequence, and no weight makes nothing of a NaN.
+                            Some(rows) => load_values.load_first(at, sequence.of.keys.saturating_sub(first), rows),
+                        }
+                    });
                 });
                 number.set(next);
                 next.lt(count)
@@ -93,25 +97,67 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     );
 }
 
+/// The map of V by single rows, for packed sequences.
+const VALUE_ROWS: &str = "v_rows";
+
 /// Whether blocks share their tiles by a counter: they do if some are longer than others.
-pub fn counts(mask: &dyn Mask) -> bool {
-    !mask.is_even()
+pub fn counts(mask: &dyn Mask, packed: bool) -> bool {
+    packed || !mask.is_even()
 }
 
-/// Whether the output goes out as tiles: it does if its rows are as wide as those of the queries, whose place they take.
-pub fn stores_tiles(dims: Dims) -> bool {
-    product_columns(dims.value) == product_columns(dims.head)
+/// Whether the output goes out as tiles: it does if it has room where its queries were, and no row of a tile belongs to another sequence.
+pub fn stores_tiles(config: &Config, dims: Dims, packed: bool) -> bool {
+    dims.value.div_ceil(64) <= dims.head.div_ceil(64) && !packed && config.splits == 1
 }
 
-impl<E: Element> Setup<'_, E> {
-    fn block(&self, number: U32) -> Block<'_> {
-        Block::new(self.mask, self.of, number, self.config.rows, self.config.keys)
+impl<'a, E: Element> Setup<'a, E> {
+    fn parameter(config: &'a Config, dims: Dims, parts: &Parts<'a>) -> Setup<'a, E> {
+        let output = Output::<E>::parameter(config, dims, parts.packed);
+        let sequences = Sequences::parameter(parts.packed);
+        let heads_per_kv_head = parameter("heads_per_kv_head");
+        let scores = Scores::parameter(parts.score);
+        let sinks = parts.sinks.then(Sinks::parameter);
+        let documents = parts.documents.then(DocumentIds::parameter);
+        let longest = match &sequences {
+            Sequences::Even(of) => of.queries,
+            Sequences::Packed { .. } => parameter("longest"),
+        };
+        let schedule = Schedule::parameter(longest.div_ceil(config.rows), output.splits());
+        let output = output.of_heads(schedule.heads);
+        let turns = Turns::new(if config.turns { config.warpgroups() } else { 1 });
+        let (mask, crowded) = (parts.mask, parts.packed || parts.documents);
+        Setup {
+            config,
+            dims,
+            crowded,
+            mask,
+            documents,
+            sequences,
+            heads_per_kv_head,
+            scores,
+            sinks,
+            schedule,
+            output,
+            turns,
+        }
     }
 
-    /// The key tiles of a block of queries. One that sees no key gets a tile all the same, of which nothing is seen: every tile of the output
+    /// There are tiles for the longest sequence: of others, the last may have no query.
+    fn when_it_exists(&self, sequence: &Sequence, block: U32, body: impl FnOnce()) {
+        match self.sequences {
+            Sequences::Even(_) => body(),
+            Sequences::Packed { .. } => when((block * self.config.rows).lt(sequence.of.queries), body),
+        }
+    }
+
+    /// The key tiles of a tile of the output. One that sees no key gets a tile all the same, of which nothing is seen: every tile of the output
     /// has an item.
-    fn key_tiles(&self, block: U32) -> std::ops::Range<U32> {
-        let tiles = self.block(block).tiles;
-        tiles.start..tiles.end.max(tiles.start + 1)
+    fn key_tiles(&self, of: Lengths, tile: OutputTile) -> std::ops::Range<U32> {
+        let seen = Block::new(self.mask, of, tile.block, self.config.rows, self.config.keys).tiles;
+        let Some(splits) = self.output.splits() else { return seen.start..seen.end.max(seen.start + 1) };
+        let own = KeyShare::part(tile.block, tile.share, splits).tiles(seen.clone());
+        // Behind the last tile nobody sees anything.
+        let start = select(own.start.lt(own.end), own.start, seen.end.max(seen.start));
+        start..own.end.max(start + 1)
     }
 }

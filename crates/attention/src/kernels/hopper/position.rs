@@ -1,5 +1,7 @@
 //! Where a warpgroup is in the row of all items of its block.
 
+use super::super::parts::Lengths;
+use super::super::parts::sequences::{Sequence, Sequences};
 use super::Setup;
 use super::query::Query;
 use super::schedule::OutputTile;
@@ -10,6 +12,9 @@ pub struct Position {
     /// The output tile, and the one before it.
     here: Held,
     before: Held,
+    /// Lengths and rows before, where sequences have their own, and the number of the head, where heads have one.
+    sequence: Option<HeldSequence>,
+    number: Option<Var<f32>>,
     /// Whether there is one.
     exists: Var<u32>,
     /// The key tile, and where those of this output tile end.
@@ -29,6 +34,44 @@ struct Held {
     block: Var<u32>,
     /// Head and batch entry: the halves of a word.
     head: Var<u32>,
+    /// Where keys are split.
+    share: Option<Var<u32>>,
+}
+
+struct HeldSequence {
+    queries: Var<u32>,
+    keys: Var<u32>,
+    before: [Var<u32>; 2],
+}
+
+impl HeldSequence {
+    /// Of one that is packed.
+    fn new(sequence: &Sequence) -> Option<HeldSequence> {
+        let [queries, keys] = sequence.rows_before()?;
+        Some(HeldSequence {
+            queries: var("queries", sequence.of.queries),
+            keys: var("keys", sequence.of.keys),
+            before: [var("queries_before", queries), var("keys_before", keys)],
+        })
+    }
+
+    #[track_caller]
+    fn set(&mut self, sequence: &Sequence) {
+        self.queries.set(sequence.of.queries);
+        self.keys.set(sequence.of.keys);
+        let before = sequence.rows_before().into_iter().flatten();
+        self.before.iter_mut().zip(before).for_each(|(held, rows)| held.set(rows));
+    }
+
+    #[track_caller]
+    fn get(&self) -> Sequence {
+        Sequence::packed(self.lengths(), self.before.each_ref().map(Var::get))
+    }
+
+    #[track_caller]
+    fn lengths(&self) -> Lengths {
+        Lengths { queries: self.queries.get(), keys: self.keys.get() }
+    }
 }
 
 fn var(name: &str, value: impl Into<U32>) -> Var<u32> {
@@ -36,20 +79,24 @@ fn var(name: &str, value: impl Into<U32>) -> Var<u32> {
 }
 
 impl Held {
-    fn new(name: &str, tile: OutputTile) -> Held {
-        Held { block: var(&format!("block{name}"), tile.block), head: var(&format!("head{name}"), pack(tile)) }
+    fn new(name: &str, tile: OutputTile, split: bool) -> Held {
+        let [block, head, share] = ["block", "head", "share"].map(|word| format!("{word}{name}"));
+        let share = split.then(|| var(&share, tile.share));
+        Held { block: var(&block, tile.block), head: var(&head, pack(tile)), share }
     }
 
     #[track_caller]
     fn set(&mut self, tile: OutputTile) {
         self.block.set(tile.block);
         self.head.set(pack(tile));
+        self.share.iter_mut().for_each(|share| share.set(tile.share));
     }
 
     #[track_caller]
     fn get(&self) -> OutputTile {
         let head = self.head.get();
-        OutputTile { block: self.block.get(), head: head % (1 << 16), batch: head / (1 << 16) }
+        let share = self.share.as_ref().map_or(0.into(), Var::get);
+        OutputTile { block: self.block.get(), head: head % (1 << 16), batch: head / (1 << 16), share }
     }
 }
 
@@ -58,7 +105,7 @@ fn pack(tile: OutputTile) -> U32 {
 }
 
 impl Position {
-    /// The first item of the block. A grid has no more blocks than there are output tiles.
+    /// The first item of the block.
     #[track_caller]
     pub fn first<E: Element>(
         setup: &Setup<E>,
@@ -66,12 +113,16 @@ impl Position {
         warpgroup: &Warpgroup,
         keys: &mut Tiles<E>,
     ) -> Position {
-        let (tile, _) = query.tile();
-        let own = setup.own_key_tiles(tile.block, warpgroup);
+        let (tile, _) = query.tile(setup);
+        let sequence = setup.sequences.entry(tile.batch);
+        let own = setup.own_key_tiles(sequence.of, tile, warpgroup);
         keys.skip(own.before);
+        let split = setup.output.splits().is_some();
         Position {
-            here: Held::new("", tile),
-            before: Held::new("_before", tile),
+            here: Held::new("", tile, split),
+            before: Held::new("_before", tile, split),
+            sequence: HeldSequence::new(&sequence),
+            number: setup.scores.number(tile.head).map(|number| Var::new("number", number)),
             exists: var("exists", 1),
             tile: var("key_tile", own.tiles.start),
             end: var("key_tile_end", own.tiles.end),
@@ -91,6 +142,28 @@ impl Position {
     #[track_caller]
     pub fn block(&self) -> U32 {
         self.here.block.get()
+    }
+
+    /// The batch entry.
+    #[track_caller]
+    pub fn sequence<E: Element>(&self, setup: &Setup<E>) -> Sequence {
+        let even = || setup.sequences.entry(self.here.get().batch);
+        self.sequence.as_ref().map_or_else(even, HeldSequence::get)
+    }
+
+    /// How many queries and keys it has.
+    #[track_caller]
+    pub fn lengths<E: Element>(&self, setup: &Setup<E>) -> Lengths {
+        match (&self.sequence, &setup.sequences) {
+            (None, Sequences::Even(of)) => *of,
+            _ => self.sequence(setup).of,
+        }
+    }
+
+    /// What the score has for the head.
+    #[track_caller]
+    pub fn number(&self) -> Option<F32> {
+        self.number.as_ref().map(Var::get)
     }
 
     /// The key tile.
@@ -138,7 +211,7 @@ impl Position {
             self.before.set(self.here.get());
             self.is_first.set(1);
             query.exchange();
-            let (tile, exists) = query.tile();
+            let (tile, exists) = query.tile(setup);
             self.exists.set(exists);
             let left = self.left.get();
             when(exists.eq(0), || {
@@ -146,8 +219,11 @@ impl Position {
                 setup.skip(keys, left);
             });
             when(exists.ne(0), || {
-                let own = setup.own_key_tiles(tile.block, warpgroup);
+                let sequence = setup.sequences.entry(tile.batch);
+                let own = setup.own_key_tiles(sequence.of, tile, warpgroup);
                 self.here.set(tile);
+                self.sequence.iter_mut().for_each(|held| held.set(&sequence));
+                self.number.iter_mut().zip(setup.scores.number(tile.head)).for_each(|(held, number)| held.set(number));
                 self.tile.set(own.tiles.start);
                 self.end.set(own.tiles.end);
                 self.left.set(own.behind);

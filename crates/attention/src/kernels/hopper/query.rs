@@ -16,15 +16,13 @@ pub struct Query<E> {
 }
 
 impl<E: Element> Query<E> {
-    /// Of the first tile, which is waited for.
+    /// Of the first tile, which is waited for; it is yet to be loaded.
     pub fn new(setup: &Setup<E>, warpgroup: &Warpgroup, queries: Tiles<E>) -> Query<E> {
-        let held = setup.config.holds_queries(setup.dims);
+        let held = setup.config.warpgroups_hold_queries(setup.dims, setup.crowded);
         let held = held.then(|| RowOperand::new("queries", WARP_ROWS, product_columns(setup.dims.head)));
         let first_row = warpgroup.number * ROWS;
         let warp_row = first_row + warp_index() % 4 * WARP_ROWS;
-        let mut query = Query { kept: queries.keep(), first_row, warp_row, held };
-        query.load();
-        query
+        Query { kept: queries.keep(), first_row, warp_row, held }
     }
 
     pub fn load(&mut self) {
@@ -35,10 +33,11 @@ impl<E: Element> Query<E> {
         }
     }
 
-    /// Which tile of the output they belong to, and whether there is one at all (1) or not (0).
-    pub fn tile(&self) -> (OutputTile, U32) {
+    /// Which tile of the output they belong to, and whether there is one at all (else 0).
+    pub fn tile(&self, setup: &Setup<E>) -> (OutputTile, U32) {
         let [block, head, batch, exists] = self.kept.note();
-        (OutputTile { block, head, batch }, exists)
+        let share = setup.output.splits().map_or(0.into(), |_| exists - 1);
+        (OutputTile { block, head, batch, share }, exists)
     }
 
     /// `scores = queries · keys`

@@ -3,9 +3,9 @@
 use super::super::ENTRY;
 use super::super::parts::masks::Mask;
 use super::super::parts::scores::Score;
-use super::super::recipe::{Sizes, integer, lengths, log_sum_exp, named, result, scale, tensors};
+use super::super::recipe::{Sizes, integer, lengths, log_sum_exp, named, numbers, result, scale, scratch, tensors};
 use super::consumer::WARP_ROWS;
-use super::{counts, stores_tiles};
+use super::{VALUE_ROWS, counts, stores_tiles};
 use crate::Problem;
 use crate::configs::Config;
 use crate::problem::Layout;
@@ -18,8 +18,8 @@ use launch::{Argument, Buffer, Element, Expr, Fault, Launch, TensorMap};
 /// Columns of a box: 128 bytes, as wide as the swizzle.
 pub const BOX_COLUMNS: u32 = 64;
 
-/// Blocks of the grid where there are enough tiles: one for each processor of an H200.
-const PROCESSORS: u32 = 132;
+/// `processors`: blocks of the grid where there are enough tiles, one for each processor of an H200.
+pub const PROCESSORS: u32 = 132;
 
 pub fn forward(
     problem: &Problem,
@@ -28,24 +28,33 @@ pub fn forward(
     shared_bytes: u32,
 ) -> Result<Launch, Fault> {
     let [q, k, v, o] = tensors(problem);
+    let (packed, split) = (problem.packed().is_some(), config.splits > 1);
     let mut args = vec![];
-    for (sizes, rows) in [(q, config.rows), (k, config.keys), (v, config.keys)] {
-        args.push(map(problem.layout(), &sizes, rows)?);
+    for (sizes, rows) in [(&q, config.rows), (&k, config.keys), (&v, config.keys)] {
+        args.push(map(problem, sizes, rows)?);
     }
-    if stores_tiles(problem.dims()) {
-        args.push(map(problem.layout(), &o, WARP_ROWS)?);
+    if packed {
+        args.push(named(VALUE_ROWS, map(problem, &v, 1)?));
+    }
+    if stores_tiles(config, problem.dims(), packed) {
+        args.push(map(problem, &o, WARP_ROWS)?);
         args.extend(log_sum_exp(problem)?);
     } else {
-        args.extend(result(problem, &o)?);
+        args.extend(if split { scratch()? } else { result(problem, &o)? });
     }
     args.extend(lengths(problem)?);
     args.push(integer("heads_per_kv_head", Element::U32, "h / hk")?);
     args.push(scale(problem, score));
+    args.extend(numbers(problem, score, split));
+    if packed {
+        args.push(integer("longest", Element::U32, "sq")?);
+    }
     args.push(integer("heads", Element::U32, "h")?);
     args.push(integer("batch", Element::U32, "b")?);
     args.push(integer("section", Element::U32, &section(problem).to_string())?);
-    args.extend(counts(mask).then(|| named("counter", Argument::buffer("counter"))));
-    let blocks = format!("min({PROCESSORS}, ceil_div(sq, {}) * h * b)", config.rows);
+    args.extend(counts(mask, packed).then(|| named("counter", Argument::buffer("counter"))));
+    let shares = if split { " * splits" } else { "" };
+    let blocks = format!("min(processors, ceil_div(sq, {}){shares} * h * b)", config.rows);
     let grid = [Expr::parse(&blocks)?, Expr::from(1u32), Expr::from(1u32)];
     let block = [config.threads(), 1, 1].map(Expr::from);
     Ok(Launch { entry: Some(ENTRY.into()), shared: shared_bytes.into(), args, ..Launch::new(grid, block) })
@@ -70,25 +79,26 @@ pub fn section(problem: &Problem) -> u64 {
 }
 
 /// What blocks count their tiles with, if they do.
-pub fn counter(mask: &dyn Mask) -> Result<Option<Buffer>, Fault> {
+pub fn counter(mask: &dyn Mask, packed: bool) -> Result<Option<Buffer>, Fault> {
     let buffer = || Ok(Buffer { init: Init::Zeros, ..Buffer::new("counter", Element::U32, vec![1u32.into()]) });
-    counts(mask).then(buffer).transpose()
+    counts(mask, packed).then(buffer).transpose()
 }
 
 /// (column, row, head, batch) of a tensor, in boxes of so many rows.
-fn map(layout: Layout, sizes: &Sizes, box_rows: u32) -> Result<Argument, Fault> {
+fn map(problem: &Problem, sizes: &Sizes, box_rows: u32) -> Result<Argument, Fault> {
     let Sizes { tensor, heads, rows, columns } = sizes;
     // A map has at least one row, a problem may have no key.
     let rows = &if *heads == "hk" { format!("max({rows}, 1)") } else { rows.to_string() };
-    let (row, head) = match layout {
+    let (row, head) = match problem.layout() {
         Layout::Bhsd => (columns.to_string(), format!("{rows} * {columns}")),
         Layout::Bshd => (format!("{heads} * {columns}"), columns.to_string()),
     };
     let batch = format!("{heads} * {rows} * {columns}");
+    let entries = if problem.packed().is_some() { "1" } else { "b" };
     let bytes = |elements: &str| Expr::parse(&format!("2 * {elements}"));
     let map = TensorMap {
         buffer: tensor.to_string(),
-        dims: [columns, rows.as_str(), heads, "b"].into_iter().map(Expr::parse).collect::<Result<_, _>>()?,
+        dims: [columns, rows.as_str(), heads, entries].into_iter().map(Expr::parse).collect::<Result<_, _>>()?,
         strides: vec![bytes(&row)?, bytes(&head)?, bytes(&batch)?],
         box_dims: vec![BOX_COLUMNS.into(), box_rows.into(), 1u32.into(), 1u32.into()],
         element_strides: vec![],

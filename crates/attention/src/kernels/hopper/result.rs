@@ -4,10 +4,12 @@ use super::super::parts::destination::{Destination, Place};
 use super::super::parts::epilogue::store_log_sum_exp;
 use super::super::parts::key_share::KeyShare;
 use super::super::parts::online_softmax::OnlineSoftmax;
-use super::super::parts::sequences::{LogSumExp, Sequence};
-use super::Setup;
+use super::super::parts::sequences::LogSumExp;
 use super::query::Query;
 use super::schedule::OutputTile;
+use super::{Setup, stores_tiles};
+use crate::configs::Config;
+use crate::problem::Dims;
 use tile::prelude::*;
 
 pub enum Output<E> {
@@ -17,11 +19,26 @@ pub enum Output<E> {
 
 impl<E: Element> Output<E> {
     #[track_caller]
-    pub fn parameter(in_tiles: bool, columns: u32) -> Output<E> {
-        if in_tiles {
-            Output::Tiles { o: TensorMap::parameter("o", columns), lse: LogSumExp::parameter(false) }
+    pub fn parameter(config: &Config, dims: Dims, packed: bool) -> Output<E> {
+        if stores_tiles(config, dims, packed) {
+            Output::Tiles { o: TensorMap::parameter("o", dims.value), lse: LogSumExp::parameter(false) }
         } else {
-            Output::Rows(Destination::parameter(false, false))
+            Output::Rows(Destination::parameter(config.splits > 1, packed))
+        }
+    }
+
+    pub fn of_heads(self, heads: U32) -> Output<E> {
+        match self {
+            Output::Rows(destination) => Output::Rows(destination.of_heads(heads)),
+            tiles @ Output::Tiles { .. } => tiles,
+        }
+    }
+
+    /// Into how many shares keys are split, if they are.
+    pub fn splits(&self) -> Option<U32> {
+        match self {
+            Output::Rows(destination) => destination.splits(),
+            Output::Tiles { .. } => None,
         }
     }
 
@@ -35,21 +52,23 @@ impl<E: Element> Output<E> {
         tile: OutputTile,
         first_query: U32,
     ) {
-        let OutputTile { block, head, batch } = tile;
-        let sequence = Sequence::even(setup.of, batch);
+        let OutputTile { block, head, batch, share } = tile;
+        let sequence = setup.sequences.entry(batch);
         softmax.gather();
+        setup.sinks.iter().for_each(|sinks| sinks.of(head).join(softmax, sums));
         match self {
             Output::Tiles { o, lse } => {
                 sums.scale_rows(softmax.inverse_sum());
                 check(|| sums.all(F32::is_finite), "the output is finite");
-                let rows = query.rows_before();
+                let rows = query.rows_before().with_columns(sums.columns());
                 rows.store(sums);
                 o.store(rows, TileAt { row: first_query, head, batch });
                 let to = lse.row(&sequence, head);
-                store_log_sum_exp(softmax.log_sum_exp(), &to, first_query, setup.of.queries);
+                store_log_sum_exp(softmax.log_sum_exp(), &to, first_query, sequence.of.queries);
             }
             Output::Rows(destination) => {
-                let share = KeyShare::whole(block);
+                let part = |splits| KeyShare::part(block, share, splits);
+                let share = destination.splits().map_or_else(|| KeyShare::whole(block), part);
                 let at = Place { sequence: &sequence, head, first_query, share: &share };
                 destination.store(sums, softmax, setup.dims.value, &at);
             }

@@ -2,20 +2,22 @@
 
 use tile::prelude::*;
 
-/// A tile of the output: a block of queries of one head.
+/// A tile of the output: a block of queries of one head. Where keys are split, it is what one share of them adds.
 #[derive(Clone, Copy)]
 pub struct OutputTile {
     pub block: U32,
     pub head: U32,
     pub batch: U32,
+    pub share: U32,
 }
 
 /// All tiles, numbered in the order in which they are begun: section by section of heads whose keys and values the cache holds together, and in
 /// a section the last queries first. With a causal mask these see the most keys, so that short tiles fill the end.
 pub struct Schedule {
-    /// Blocks of queries of a head.
+    /// Blocks of queries of a head, or of all their shares.
     blocks: U32,
-    heads: U32,
+    splits: Option<U32>,
+    pub heads: U32,
     /// Heads of all batch entries, and of one section.
     all_heads: U32,
     section: U32,
@@ -24,9 +26,10 @@ pub struct Schedule {
 impl Schedule {
     /// Parameters `heads`, `batch` and `section`.
     #[track_caller]
-    pub fn parameter(blocks: U32) -> Schedule {
+    pub fn parameter(blocks: U32, splits: Option<U32>) -> Schedule {
         let [heads, batch, section] = ["heads", "batch", "section"].map(parameter::<u32>);
-        Schedule { blocks, heads, all_heads: heads * batch, section }
+        let blocks = splits.map_or(blocks, |splits| blocks * splits);
+        Schedule { blocks, splits, heads, all_heads: heads * batch, section }
     }
 
     pub fn count(&self) -> U32 {
@@ -42,7 +45,9 @@ impl Schedule {
         // The last section may have fewer heads.
         let heads = self.section.min(self.all_heads - first);
         let head = first + within % heads;
-        OutputTile { block: self.blocks - 1 - within / heads, head: head % self.heads, batch: head / self.heads }
+        let place = self.blocks - 1 - within / heads;
+        let (block, share) = self.splits.map_or((place, 0.into()), |splits| (place / splits, place % splits));
+        OutputTile { block, head: head % self.heads, batch: head / self.heads, share }
     }
 }
 

@@ -31,6 +31,14 @@ impl<E: Element> Destination<E> {
         Destination::Result { o: tensor("o"), lse: LogSumExp::parameter(packed) }
     }
 
+    /// Where no dimension of the grid is the heads.
+    pub fn of_heads(self, heads: U32) -> Destination<E> {
+        match self {
+            Destination::Scratch(scratch) => Destination::Scratch(scratch.of_heads(heads)),
+            result @ Destination::Result { .. } => result,
+        }
+    }
+
     /// Into how many shares keys are split, if they are.
     pub fn splits(&self) -> Option<U32> {
         match self {

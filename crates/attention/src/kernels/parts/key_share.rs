@@ -22,6 +22,11 @@ impl KeyShare {
         KeyShare { block, part: None }
     }
 
+    /// A share of them.
+    pub fn part(block: U32, number: U32, of: U32) -> KeyShare {
+        KeyShare { block, part: Some(Part { number, of }) }
+    }
+
     /// Of this block; the shares of the same queries stand next to each other in the grid. The last queries see the most
     /// keys, where the mask is causal: they go first, and short blocks fill the end.
     pub fn of_block(splits: Option<U32>) -> KeyShare {

@@ -12,8 +12,10 @@ const LIMIT: f32 = 8192.0;
 const FINITE: f32 = 1.0e30;
 
 pub struct OptimisticSoftmax {
-    /// The maximum of a row without a key is zero, until it is [finished](OptimisticSoftmax::finish).
+    /// The maximum of a row without a key is zero.
     rows: OnlineSoftmax,
+    /// Whether it is −∞ once such a row is [finished](OptimisticSoftmax::finish), for those who join it with others.
+    joins: bool,
     /// A bit for each row of the lane that has seen no key yet.
     unseen: Var<u32>,
     /// Whether a tile moved rows to a new maximum, and by what earlier sums and outputs then shrink.
@@ -22,11 +24,13 @@ pub struct OptimisticSoftmax {
 }
 
 impl OptimisticSoftmax {
-    pub fn new(share: Share, scale: F32) -> OptimisticSoftmax {
+    /// `joins`: whether finished rows are joined with others.
+    pub fn new(share: Share, scale: F32, joins: bool) -> OptimisticSoftmax {
         let mut rows = OnlineSoftmax::new(share, scale);
         rows.max.set(every(share, 0.0));
         OptimisticSoftmax {
             rows,
+            joins,
             unseen: Var::new("unseen", all_rows(share)),
             moved: Var::new("moved", 0).reaching(Reach::Warp),
             shrink: RowVars::new("shrink", share, 1.0),
@@ -51,6 +55,10 @@ impl OptimisticSoftmax {
             });
         });
         self.rows.sum.set(self.rows.sum.get() + sums.get());
+        check(
+            || self.rows.sum().iter().fold(true.into(), |all, sum| all & sum.is_finite()),
+            "the sum of a row is finite",
+        );
     }
 
     /// Scores become weights; the sum of what the thread has of each row.
@@ -104,11 +112,18 @@ impl OptimisticSoftmax {
     /// Leaves what it has seen to `finished`, and starts anew.
     pub fn finish(&mut self, finished: &mut OnlineSoftmax) {
         let share = self.rows.max().share();
-        finished.max.set(self.rows.max());
+        finished.max.set(if self.joins { self.max_of_seen() } else { self.rows.max() });
         finished.sum.set(self.rows.sum());
         self.rows.max.set(every(share, 0.0));
         self.rows.sum.set(every(share, 0.0));
         self.unseen.set(all_rows(share));
+    }
+
+    fn max_of_seen(&self) -> Rows {
+        let (unseen, max) = (self.unseen.get(), self.rows.max());
+        let of_row = |(row, max): (usize, F32)| select((unseen & (1 << row)).ne(0), f32::NEG_INFINITY, max);
+        let maxima: Vec<F32> = max.iter().enumerate().map(of_row).collect();
+        Rows::new(max.share(), maxima)
     }
 }
 

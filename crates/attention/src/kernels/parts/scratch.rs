@@ -12,20 +12,27 @@ pub struct Scratch {
     /// `[query, head, share, 2]`
     statistics: Slice<f32>,
     pub splits: U32,
+    /// None: the grid's y is the heads.
+    heads: Option<U32>,
 }
 
 impl Scratch {
     #[track_caller]
     pub fn parameter() -> Scratch {
         let [outputs, statistics] = ["part_outputs", "part_statistics"].map(Slice::parameter);
-        Scratch { outputs, statistics, splits: parameter("splits") }
+        Scratch { outputs, statistics, splits: parameter("splits"), heads: None }
+    }
+
+    /// Where no dimension of the grid is the heads.
+    pub fn of_heads(self, heads: U32) -> Scratch {
+        Scratch { heads: Some(heads), ..self }
     }
 
     /// What the shares of one row have left, or will leave.
     #[track_caller]
     pub fn row(&self, sequence: &Sequence, query: U32, head: U32, columns: u32) -> Parts {
-        // In a grid y is the heads.
-        let row = (sequence.first_query() + query.to_u64()) * grid_size(1).to_u64() + head.to_u64();
+        let heads = self.heads.unwrap_or_else(|| grid_size(1));
+        let row = (sequence.first_query() + query.to_u64()) * heads.to_u64() + head.to_u64();
         let first = row * self.splits.to_u64();
         let outputs = self.outputs.skip(first * u64::from(columns));
         Parts { outputs, statistics: self.statistics.skip(first * 2), columns }

@@ -44,20 +44,48 @@ impl Sequences {
 }
 
 /// One batch entry.
+#[derive(Clone, Copy)]
 pub struct Sequence {
     pub of: Lengths,
     place: Place,
 }
 
+#[derive(Clone, Copy)]
 enum Place {
     Batch(U32),
     Rows { first_query: U32, first_key: U32 },
 }
 
 impl Sequence {
-    /// One of those that are all as long.
-    pub fn even(of: Lengths, batch: U32) -> Sequence {
-        Sequence { of, place: Place::Batch(batch) }
+    /// One that is packed behind others: how many rows of queries and keys there are before it.
+    pub fn packed(of: Lengths, [first_query, first_key]: [U32; 2]) -> Sequence {
+        Sequence { of, place: Place::Rows { first_query, first_key } }
+    }
+
+    /// The same numbers, of one that is packed.
+    pub fn rows_before(&self) -> Option<[U32; 2]> {
+        match self.place {
+            Place::Batch(_) => None,
+            Place::Rows { first_query, first_key } => Some([first_query, first_key]),
+        }
+    }
+
+    /// Where a tile of its queries begins, for copies.
+    #[track_caller]
+    pub fn query_tile(&self, row: U32, head: U32) -> TileAt {
+        match self.place {
+            Place::Batch(batch) => TileAt { row, head, batch },
+            Place::Rows { first_query, .. } => TileAt { row: first_query + row, head, batch: 0.into() },
+        }
+    }
+
+    /// The same of its keys and values.
+    #[track_caller]
+    pub fn key_tile(&self, row: U32, head: U32) -> TileAt {
+        match self.place {
+            Place::Batch(batch) => TileAt { row, head, batch },
+            Place::Rows { first_key, .. } => TileAt { row: first_key + row, head, batch: 0.into() },
+        }
     }
 
     /// A grid has blocks for the longest sequence: those whose first query does not exist have nothing to do.

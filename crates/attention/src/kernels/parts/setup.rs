@@ -3,10 +3,10 @@
 use super::block::Block;
 use super::destination::Destination;
 use super::key_share::KeyShare;
-use super::masks::{Documents, Mask};
-use super::scores::{Scored, scale_parameter};
+use super::masks::{DocumentIds, Documents, Mask};
+use super::scores::{Scored, Scores};
 use super::sequences::{Sequence, Sequences};
-use super::sink::Sink;
+use super::sink::{Sink, Sinks};
 use crate::configs::Config;
 use crate::kernels::Parts;
 use crate::problem::Dims;
@@ -18,6 +18,8 @@ pub struct Setup<'a, E> {
     pub sequence: Sequence,
     pub head: U32,
     kv_head: U32,
+    /// What the softmax multiplies with.
+    pub exponent_scale: F32,
     pub scored: Scored<'a>,
     pub sink: Option<Sink>,
     mask: &'a dyn Mask,
@@ -32,18 +34,19 @@ impl<'a, E: Element> Setup<'a, E> {
         let destination = Destination::<E>::parameter(config.splits > 1, parts.packed);
         let sequences = Sequences::parameter(parts.packed);
         let heads_per_kv_head = parameter::<u32>("heads_per_kv_head");
-        let scale = parameter(scale_parameter(parts.score));
+        let scores = Scores::parameter(parts.score);
 
         let [head, batch] = [1, 2].map(block_index);
         let sequence = sequences.entry(batch);
-        let scored = Scored::new(parts.score, scale, sequence.of, head);
-        let sink = parts.sinks.then(|| Sink::parameter(head));
-        let documents = parts.documents.then(|| Documents::parameter(parts.mask, &sequence));
+        let scored = scores.of(sequence.of, scores.number(head));
+        let sink = parts.sinks.then(|| Sinks::parameter().of(head));
+        let documents = parts.documents.then(|| DocumentIds::parameter().of(parts.mask, &sequence));
         let kv_head = head / heads_per_kv_head;
         let share = KeyShare::of_block(destination.splits());
         sequence.leave_beyond(share.block * config.rows);
         check(|| (share.block * config.rows).lt(sequence.of.queries), "the first query of a block exists");
-        Setup { tensors, destination, sequence, head, kv_head, scored, sink, mask: parts.mask, documents, share }
+        let (exponent_scale, mask) = (scores.exponent_scale(), parts.mask);
+        Setup { tensors, destination, sequence, head, kv_head, exponent_scale, scored, sink, mask, documents, share }
     }
 
     pub fn block(&self, config: &Config) -> Block<'_> {

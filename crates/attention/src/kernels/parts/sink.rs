@@ -4,17 +4,30 @@ use super::online_softmax::OnlineSoftmax;
 use std::f32::consts::LOG2_E;
 use tile::prelude::*;
 
+/// One for each head.
+#[derive(Clone, Copy)]
+pub struct Sinks {
+    logits: Slice<f32>,
+}
+
+impl Sinks {
+    /// Parameter `sinks`.
+    #[track_caller]
+    pub fn parameter() -> Sinks {
+        Sinks { logits: Slice::parameter("sinks") }
+    }
+
+    #[track_caller]
+    pub fn of(&self, head: U32) -> Sink {
+        Sink { logit: self.logits.load(head) }
+    }
+}
+
 pub struct Sink {
     logit: F32,
 }
 
 impl Sink {
-    /// That of the head, of the parameter `sinks`.
-    #[track_caller]
-    pub fn parameter(head: U32) -> Sink {
-        Sink { logit: Slice::parameter("sinks").load(head) }
-    }
-
     /// The maximum of a part that has seen nothing else, as [`OnlineSoftmax`] has it: its sum is one.
     #[track_caller]
     pub fn max(&self) -> F32 {

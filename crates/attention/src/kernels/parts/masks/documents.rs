@@ -12,12 +12,23 @@ pub struct Documents<'a> {
     of_keys: Slice<u32>,
 }
 
-impl<'a> Documents<'a> {
+/// Of all sequences.
+#[derive(Clone, Copy)]
+pub struct DocumentIds {
+    queries: Slice<u32>,
+    keys: Slice<u32>,
+}
+
+impl DocumentIds {
     /// Parameters `q_ids` and `k_ids`: a number for each query and each key of each sequence, contiguous.
     #[track_caller]
-    pub fn parameter(within: &'a dyn Mask, sequence: &Sequence) -> Documents<'a> {
-        let [of_queries, of_keys] = ["q_ids", "k_ids"].map(Slice::parameter);
-        let [of_queries, of_keys] = sequence.numbers(of_queries, of_keys);
+    pub fn parameter() -> DocumentIds {
+        DocumentIds { queries: Slice::parameter("q_ids"), keys: Slice::parameter("k_ids") }
+    }
+
+    #[track_caller]
+    pub fn of<'a>(&self, within: &'a dyn Mask, sequence: &Sequence) -> Documents<'a> {
+        let [of_queries, of_keys] = sequence.numbers(self.queries, self.keys);
         Documents { within, of_queries, of_keys }
     }
 }

@@ -11,7 +11,7 @@ mod window;
 
 pub use causal::Causal;
 pub use causal_top_left::CausalTopLeft;
-pub use documents::Documents;
+pub use documents::{DocumentIds, Documents};
 pub use full::Full;
 pub use window::Window;
 

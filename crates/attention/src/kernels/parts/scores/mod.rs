@@ -49,20 +49,26 @@ impl ScoreKind {
     }
 }
 
-/// A score in a kernel: where products are scaled, and by what.
-pub struct Scored<'a> {
+/// A score in a kernel, as the launch passes it: where products are scaled, and by what.
+#[derive(Clone, Copy)]
+pub struct Scores<'a> {
     score: &'a dyn Score,
-    head: Head,
     scale: F32,
+    /// One for each head.
+    numbers: Option<Slice<f32>>,
 }
 
-impl<'a> Scored<'a> {
-    /// `scale` is [`scale_parameter`].
+impl<'a> Scores<'a> {
+    /// Parameters [`scale_parameter`] and [`Score::numbers`].
     #[track_caller]
-    pub fn new(score: &'a dyn Score, scale: F32, of: Lengths, head: U32) -> Scored<'a> {
-        let number =
-            score.numbers().map_or(F32::from(0.0), |name| Slice::parameter(name).load(head).reaching(Reach::Block));
-        Scored { score, head: Head { of, number }, scale }
+    pub fn parameter(score: &'a dyn Score) -> Scores<'a> {
+        let scale = parameter(scale_parameter(score));
+        Scores { score, scale, numbers: score.numbers().map(Slice::parameter) }
+    }
+
+    /// Whether products are scores.
+    pub fn are_plain(&self) -> bool {
+        self.score.is_plain()
     }
 
     /// What the softmax multiplies with before it takes powers of two.
@@ -70,6 +76,26 @@ impl<'a> Scored<'a> {
         if self.score.is_plain() { self.scale } else { LOG2_E.into() }
     }
 
+    /// The head's number, if heads have any.
+    #[track_caller]
+    pub fn number(&self, head: U32) -> Option<F32> {
+        self.numbers.map(|numbers| numbers.load(head).reaching(Reach::Block))
+    }
+
+    /// Of a head with such a number.
+    pub fn of(&self, of: Lengths, number: Option<F32>) -> Scored<'a> {
+        Scored { score: self.score, scale: self.scale, head: Head { of, number: number.unwrap_or(0.0.into()) } }
+    }
+}
+
+/// The score of one head.
+pub struct Scored<'a> {
+    score: &'a dyn Score,
+    scale: F32,
+    head: Head,
+}
+
+impl Scored<'_> {
     /// Makes scores of products; `query` and `key` are those of the fragment's first row and column.
     pub fn apply(&self, products: &mut Fragment, query: U32, key: U32) {
         if self.score.is_plain() {
