@@ -104,7 +104,7 @@ const ANY: u32 = u32::MAX;
 const HALF: u32 = 51;
 
 /// For GPUs that run code for sm_90a: the first row that holds is taken, and where none does, [`ROWS`] are asked. Measured on an H200 with
-/// batches that fill it (16,384 rows of 32 heads at D64, of 16 at D128), and B2 H8 S512 D64. A model, not measured: lengths in between,
+/// batches that fill it (at D64 and S512, B32 H32), and B2 H8 S512 D64. A model, not measured: lengths in between,
 /// other widths, and that a processor is better off with one small block than another with a large one and it with none.
 #[rustfmt::skip] // One row per line.
 const HOPPER_ROWS: [Row; 12] = [
