@@ -133,7 +133,7 @@ pub fn attention_into(
     if config.math == Math::Warpgroup {
         arguments::mapped([&q.view, &k.view, &v.view], config.id)?;
     }
-    attention::kernels::check_features(problem, &call.features, &config)?;
+    attention::kernels::check_call(problem, &call.features, &config)?;
     let kernel = kernels::loaded(context, &call, options, &config)?;
     let grid = call.grid(&config, gpu.processors);
     let mut block = match (&kernel.copies, parts) {

@@ -201,7 +201,7 @@ fn load(context: &Arc<Context>, call: &Call, options: &Options, config: &Config)
     let (built, counts) = options.with_parts(problem, |mask, score| {
         let parts = Parts { mask, score, sinks, documents, packed };
         let built = attention::kernels::build_parts(problem.dtype(), problem.dims(), config, &parts);
-        (built, warpgroup::counts(mask, call.problem.packed().is_some()))
+        (built, warpgroup::counts(mask, packed))
     });
     let built = built?;
     let text = ptx::print(&built.module);

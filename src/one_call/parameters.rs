@@ -82,7 +82,7 @@ impl Block {
         for (tensor, rows) in [(q, config.rows), (k, config.keys), (v, config.keys)] {
             block.map(map(&tensor.tiled(rows))?);
         }
-        if warpgroup::stores_tiles(config, call.problem.dims(), false) {
+        if warpgroup::stores_tiles(config, call.problem.dims(), call.sequences.is_some()) {
             block.map(map(&o.tiled(warpgroup::WARP_ROWS))?);
             block.log_sum_exp(call, lse);
         } else {

@@ -288,13 +288,13 @@ impl Config {
 
     /// Whether a block has room for heads of these columns.
     pub const fn fits(&self, dims: Dims) -> bool {
-        self.shared_bytes(dims) <= self.max_shared_bytes()
-            && self.fragment_registers(dims) <= self.max_fragment_registers(false)
+        self.has_room(dims, false)
     }
 
     /// Whether it computes what the problem asks for, and has the room that it takes.
     pub fn serves(&self, problem: &Problem) -> bool {
-        self.has_room(problem.dims(), Features::of(problem).is_crowded()) && self.has_room_for_mask(problem)
+        let features = Features::of(problem);
+        self.has_room(problem.dims(), features.is_crowded()) && self.has_room_for_mask(problem)
     }
 
     /// Whether a warpgroup has registers for both ends of what a query sees.
@@ -304,10 +304,10 @@ impl Config {
         self.math != Math::Warpgroup || !has_two_ends || taken <= self.role_registers(false)[1]
     }
 
-    /// What is asked for, and the one call does not pass to kernels of the configuration yet.
+    /// What is asked for, and one call does not launch such a kernel with.
     pub fn lacks(&self, features: &Features) -> Option<&'static str> {
         match self.math {
-            Math::Warpgroup => features.beyond_hopper().or((self.splits > 1).then_some("split keys")),
+            Math::Warpgroup => features.beyond_hopper(),
             Math::Tensor | Math::Scalar => None,
         }
     }
@@ -321,15 +321,20 @@ impl Config {
     pub const fn max_fragment_registers(&self, crowded: bool) -> u32 {
         match (self.math, crowded) {
             (Math::Warpgroup, false) => self.role_registers(false)[1] - OTHER_REGISTERS_90,
-            (Math::Warpgroup, true) => self.role_registers(true)[1] - CROWDED_REGISTERS_90,
-            (Math::Tensor | Math::Scalar, true) => MAX_WHEN_CROWDED,
-            (Math::Tensor | Math::Scalar, false) => MAX_FRAGMENT_REGISTERS,
+            (Math::Warpgroup, true) => {
+                let crowded = self.role_registers(true)[1] - CROWDED_REGISTERS_90;
+                let plain = self.max_fragment_registers(false);
+                if crowded < plain { crowded } else { plain }
+            }
+            (_, false) => MAX_FRAGMENT_REGISTERS,
+            (_, true) => MAX_WHEN_CROWDED,
         }
     }
 
     /// Whether there is room for heads of these columns, and for what a crowded kernel keeps in mind besides.
     pub const fn has_room(&self, dims: Dims, crowded: bool) -> bool {
-        self.fits(dims) && self.fragment_registers(dims) <= self.max_fragment_registers(crowded)
+        self.shared_bytes(dims) <= self.max_shared_bytes()
+            && self.fragment_registers(dims) <= self.max_fragment_registers(crowded)
     }
 
     /// How many blocks are to fit on a processor of an L4: as many as have room for their shared memory and registers, up to

@@ -33,15 +33,9 @@ impl Features {
         self.packed || self.documents
     }
 
-    /// The first that the one call does not pass to kernels for sm_90a yet.
+    /// The first with which one call does not launch kernels for sm_90a yet.
     pub fn beyond_hopper(&self) -> Option<&'static str> {
-        let asked = [
-            ("packed sequences", self.packed),
-            ("documents", self.documents),
-            ("sinks", self.sinks),
-            ("scores that are changed", self.scored),
-            ("tensors that no tensor map describes", self.unmapped),
-        ];
+        let asked = [("packed sequences", self.packed), ("tensors that no tensor map describes", self.unmapped)];
         asked.into_iter().find_map(|(what, is_asked)| is_asked.then_some(what))
     }
 }

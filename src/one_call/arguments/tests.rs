@@ -196,3 +196,23 @@ fn arrays_lie_where_kernels_can_read_them() {
     assert_eq!(in_o.unwrap_err(), "`o` overlaps `q_ids`: expected memory of its own");
     assert_eq!(in_lse.unwrap_err(), "`lse` overlaps `slopes`: expected memory of its own");
 }
+
+/// No element, or all in one place: nothing for a tensor map.
+#[test]
+fn what_no_tensor_map_describes_is_named() {
+    let view = |shape| View::new(DType::F16, shape, Layout::Bhsd);
+    let (right, empty) = (view([2, 3, 5, 64]), view([2, 3, 0, 64]));
+    let repeating = View { strides: [0, 320, 64, 1], ..right };
+    let single = View { shape: [1, 3, 5, 64], ..repeating };
+    let refused = |views: [&View; 3]| mapped(views, 12).unwrap_err().to_string();
+    mapped([&right, &single, &right], 12).unwrap();
+    assert_eq!(unmapped([&right, &right, &repeating]), Some(("v", 0)));
+    assert_eq!(
+        refused([&right, &empty, &empty]),
+        "`k` has 0 rows: expected at least 1 for config 12, which copies by tensor maps"
+    );
+    assert_eq!(
+        refused([&right, &right, &repeating]),
+        "`v` has a stride of 0 elements between batch entries: expected at least 1 for config 12, which copies by tensor maps"
+    );
+}

@@ -111,7 +111,7 @@ fn agrees(problem: &Problem, options: &Options) {
         agrees_with(problem, options, &split);
         agrees_with(problem, &options.clone().debug(), &split.debug());
     }
-    for config in HOPPER.iter().filter(|config| config.serves(problem) && options.is_plain()) {
+    for config in HOPPER.iter().filter(|config| config.serves(problem) && problem.packed().is_none()) {
         agrees_with(problem, options, config);
     }
 }

@@ -104,7 +104,7 @@ fn roles(config: &Config) -> [Warps; 2] {
 
 /// Whether the configuration computes the problem.
 pub fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
-    check_room(problem, &Features::of(problem), config)
+    check_features(problem, &Features::of(problem), config)
 }
 
 /// Whether there are kernels for such heads at all.
@@ -129,16 +129,16 @@ fn others(math: Math, dims: Dims, features: Features) -> String {
     Some(serving(math)).filter(|ids| !ids.is_empty()).unwrap_or_else(|| serving(Math::Tensor))
 }
 
-/// The same for the one call, which knows more of what is asked for than the problem says.
-pub fn check_features(problem: &Problem, features: &Features, config: &Config) -> Result<(), Error> {
+/// Whether one call launches the configuration with what it is asked for, and it computes the problem.
+pub fn check_call(problem: &Problem, features: &Features, config: &Config) -> Result<(), Error> {
     if let Some(lacked) = config.lacks(features) {
-        let others = others(Math::Tensor, problem.dims(), *features);
-        return Err(Error::Lacking { id: config.id, lacked, others });
+        return Err(Error::Lacking { id: config.id, lacked, others: others(Math::Tensor, problem.dims(), *features) });
     }
-    check_room(problem, features, config)
+    check_features(problem, features, config)
 }
 
-fn check_room(problem: &Problem, features: &Features, config: &Config) -> Result<(), Error> {
+/// The same where more is asked for than the problem says.
+fn check_features(problem: &Problem, features: &Features, config: &Config) -> Result<(), Error> {
     check_kind(problem.dtype(), problem.dims())?;
     let (dims, crowded) = (problem.dims(), features.is_crowded());
     let refuse = |found: String, expected: String| {

@@ -43,7 +43,7 @@ pub struct Cubin {
     pub serialised: Option<String>,
 }
 
-/// How ptxas 12.0 to 13.0 say it.
+/// How ptxas 13.0.88 says it, whatever the reason.
 const SERIALISED: &str = "wgmma.mma_async instructions are serialized";
 
 /// Disassemblies by the hash of their cubin.
