@@ -11,7 +11,7 @@ mod scalar;
 pub use combine::{ENTRY as COMBINE_ENTRY, MAX_SPLITS, threads as combine_threads};
 pub use recipe::{assertions, kernel, kernel_with};
 
-use crate::configs::{Config, MAX_SHARED_BYTES, Math, is_crowded, max_fragment_registers};
+use crate::configs::{CONFIGS, Config, HOPPER, Math, is_crowded};
 use crate::problem::{DType, Dims, HEAD_DIMS};
 use crate::visibility::MaskKind;
 use crate::{Error, Problem};
@@ -96,6 +96,16 @@ fn roles(config: &Config) -> [Warps; 2] {
     [Warps::numbered(0..computing), Warps::numbered(computing..config.warps)]
 }
 
+/// Those with the same math that have room, or else those for any GPU.
+fn others(config: &Config, dims: Dims, crowded: bool) -> String {
+    let all = Config::all().chain(HOPPER);
+    let others = all.filter(|other| other.math == config.math && other.has_room(dims, crowded));
+    match others.map(|other| other.id.to_string()).collect::<Vec<_>>().join(" or ") {
+        none if none.is_empty() => format!("one of configs 1 to {}", CONFIGS.len()),
+        others => format!("config {others}"),
+    }
+}
+
 /// Whether the configuration computes the problem.
 pub fn check(problem: &Problem, config: &Config) -> Result<(), Error> {
     check_room(problem, config, is_crowded(problem))
@@ -129,18 +139,16 @@ fn check_room(problem: &Problem, config: &Config, crowded: bool) -> Result<(), E
         return refuse(found, "tiles that the warps share out in sixteens".into());
     }
     if !config.has_room(dims, crowded) {
-        let others = Config::all().filter(|other| other.math == config.math && other.has_room(dims, crowded));
-        let others = others.map(|other| other.id.to_string()).collect::<Vec<_>>().join(" or ");
         let (found, most) = match config.shared_bytes(dims) {
-            bytes if bytes > MAX_SHARED_BYTES => {
-                (format!("{bytes} bytes of shared memory for a block"), MAX_SHARED_BYTES)
+            bytes if bytes > config.max_shared_bytes() => {
+                (format!("{bytes} bytes of shared memory for a block"), config.max_shared_bytes())
             }
             _ => (
                 format!("{} registers for fragments", config.fragment_registers(dims)),
-                max_fragment_registers(crowded),
+                config.max_fragment_registers(crowded),
             ),
         };
-        return refuse(found, format!("at most {most}: use config {others}"));
+        return refuse(found, format!("at most {most}: use {}", others(config, dims, crowded)));
     }
     if !config.has_room_for_mask(problem) {
         return refuse("a window".into(), "registers for it: use a config with fewer warpgroups".into());
