@@ -1,6 +1,6 @@
 //! Our kernels on the emulator: right by the oracle's rule, and silent under every schedule.
 
-use attention::configs::{CONFIGS, Config};
+use attention::configs::{CONFIGS, Config, HOPPER};
 use attention::kernels::parts::scores::{Head, OnHost, Score};
 use attention::oracle::Parity;
 use attention::problem::{DType, Layout};
@@ -241,6 +241,10 @@ fn a_score_of_ones_own_is_compiled_in() {
     assert!(parity.passes(), "{parity}");
     let parity = judged_by(&scalar, problem, &Bent, &ScoreKind::Plain);
     assert!(!parity.passes(), "{parity}");
+    for config in &HOPPER {
+        let parity = judged_by(config, problem, &Bent, &OnHost(&Bent));
+        assert!(parity.passes(), "config {}: {parity}", config.id);
+    }
 }
 
 /// A slope with the wrong sign, a cap that is forgotten, and one that is another.

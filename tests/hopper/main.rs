@@ -1,13 +1,18 @@
 //! Kernels for sm_90a on the emulator: right by the oracle's rule, and silent under every schedule.
 
 mod adversarial;
+mod packed;
 
 use attention::configs::{Config, HOPPER};
+use attention::kernels::parts::Lengths;
+use attention::kernels::parts::masks::{Mask, OnHost};
 use attention::{Problem, kernels};
 use emulator::{DEFAULT_SEEDS, sanitize};
 use lab::Case;
 use launch::backend::Options;
 use launch::{Expr, Kernel};
+use std::ops::Range;
+use tile::prelude::{Coordinate, Pred, U32, select};
 
 /// The kernel, launched as on a GPU of so many processors: blocks then go from tile to tile, however small the problem.
 fn kernel(problem: &Problem, config: &Config, processors: u32) -> Kernel {
@@ -148,6 +153,42 @@ fn features_go_together() {
         "bf16 B2 H2/1 Sq40,130 Sk161,90 D128 full softcap20 sinks",
     ] {
         check(problem);
+    }
+}
+
+/// The first queries see one key tile, and the others all: neighbouring warpgroups have next to nothing in common.
+struct Step;
+
+impl Mask for Step {
+    fn seen_by_some(&self, queries: Range<U32>, of: Lengths) -> Range<U32> {
+        0.into()..Step::count(queries.end - 1, of)
+    }
+    fn seen_by_all(&self, queries: Range<U32>, of: Lengths) -> Range<U32> {
+        0.into()..Step::count(queries.start, of)
+    }
+    fn sees(&self, query: Coordinate, key: Coordinate, of: Lengths) -> Pred {
+        key.lt(Step::count(query.value(), of))
+    }
+}
+
+impl Step {
+    fn count(query: U32, of: Lengths) -> U32 {
+        select(query.lt(60), of.keys.min(64), of.keys)
+    }
+}
+
+#[test]
+fn a_mask_may_be_ones_own() {
+    let problem: Problem = "f16 B1 H2 Sq256 Sk900 D64 full".parse().unwrap();
+    for config in &HOPPER {
+        let case = Case::new(kernel(&problem, config, 3)).unwrap();
+        let own = kernels::kernel_with(&problem, config, &Step, &*problem.score().score()).unwrap();
+        let sanitized = sanitize(&own, &[0, 3], 0, &Options::default()).unwrap();
+        assert_eq!(sanitized.findings, vec![], "config {}", config.id);
+        for (_, _, memory) in &sanitized.runs {
+            let parity = case.judge_with(memory, &OnHost(&Step), problem.scoring()).unwrap();
+            assert!(parity.passes(), "config {}: {parity:?}", config.id);
+        }
     }
 }
 

@@ -1,10 +1,13 @@
 //! Kernel configurations: one row each. Tests of parity, emulation and text go through the table.
 
+mod warpgroups;
+
+pub use warpgroups::HOPPER;
+
 use crate::Error;
 use crate::Problem;
 use crate::features::Features;
 use crate::problem::{Dims, HEAD_DIMS};
-use crate::visibility::MaskKind;
 
 /// How a kernel cuts its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,21 +103,6 @@ pub const CONFIGS: [Config; 9] = [
     Config { id: 9, rows: 32, keys: 128, ..TENSOR },
 ];
 
-/// What rows for sm_90a have in common. The first four warps copy.
-const WARPGROUP: Config = Config { copy_warps: 4, turns: true, math: Math::Warpgroup, ..TENSOR };
-
-#[rustfmt::skip] // One row per line.
-pub const HOPPER: [Config; 6] = [
-    Config { id: 10, rows: 128, keys: 128, warps: 12, stages: 2, ..WARPGROUP },
-    Config { id: 11, rows: 256, keys: 64, warps: 20, stages: 5, ..WARPGROUP },
-    // For few queries: many blocks.
-    Config { id: 12, rows: 64, keys: 128, warps: 8, stages: 4, ..WARPGROUP },
-    Config { id: 13, rows: 192, keys: 80, warps: 16, stages: 3, ..WARPGROUP },
-    // For causal masks: of the tiles at the diagonal, the first warpgroups see few.
-    Config { id: 14, rows: 256, keys: 64, warps: 20, stages: 5, turns: false, ..WARPGROUP },
-    Config { id: 15, rows: 128, keys: 64, warps: 12, stages: 4, turns: false, ..WARPGROUP },
-];
-
 /// Products take columns in sixteens.
 pub const fn product_columns(columns: u32) -> u32 {
     columns.next_multiple_of(16)
@@ -122,18 +110,6 @@ pub const fn product_columns(columns: u32) -> u32 {
 
 /// What a block may take on an L4 (sm_89). CUDA C++ Programming Guide, "Compute Capabilities".
 pub const MAX_SHARED_BYTES: u32 = 99 * 1024;
-
-/// What a block may take on sm_90. CUDA C++ Programming Guide, "Compute Capabilities".
-const MAX_SHARED_BYTES_90: u32 = 227 * 1024;
-
-/// What a thread of a warpgroup takes beside output, scores and weights: statistics, places, addresses.
-const OTHER_REGISTERS_90: u32 = 24;
-
-/// What windows take besides: with 8 registers left, config 11 spills 20 bytes at D64; with 12, config 13 spills none at D128.
-const WINDOW_REGISTERS_90: u32 = 12;
-
-/// What a thread takes beside fragments where a kernel is crowded.
-const CROWDED_REGISTERS_90: u32 = 40;
 
 /// What output, scores and weights may take of a thread's 255 registers, so that the rest (addresses, statistics, what is
 /// loaded ahead) needs no stack. Measured with ptxas 13.0.
@@ -211,31 +187,6 @@ impl Config {
         self.warps * 32
     }
 
-    /// Warpgroups that multiply.
-    pub const fn warpgroups(&self) -> u32 {
-        self.computing_warps() / 4
-    }
-
-    /// Whether each warpgroup leaves out the key tiles that its own queries do not see. It skips keys while it still holds the values of its last
-    /// tile, so that the ring must have room for all of these.
-    pub const fn skips(&self) -> bool {
-        !self.turns && self.warpgroups() > 1 && (self.rows - 64).div_ceil(self.keys) + 2 <= self.stages
-    }
-
-    /// Registers of a thread that copies, and of one that multiplies: together what a block of so many threads is launched with.
-    pub const fn role_registers(&self, crowded: bool) -> [u32; 2] {
-        match (self.warpgroups(), crowded) {
-            (1, false) => [40, 240],
-            (1, true) => [56, 240],
-            (2, false) => [24, 240],
-            (2, true) => [56, 224],
-            (3, false) => [32, 160],
-            (3, true) => [56, 152],
-            (_, false) => [24, 112],
-            (_, true) => [64, 104],
-        }
-    }
-
     /// Warps that multiply.
     pub const fn computing_warps(&self) -> u32 {
         self.warps - self.copy_warps
@@ -267,13 +218,6 @@ impl Config {
         if self.merges_in_values { tiles } else { tiles + self.handed_over_bytes(dims) }
     }
 
-    /// Two tiles of queries with their notes, rings of keys and values, and two barriers for each stage.
-    const fn shared_bytes_of_rings(&self, dims: Dims) -> u32 {
-        let (head, value) = (dims.head.next_multiple_of(64), dims.value.next_multiple_of(64));
-        let tiles = (2 * self.rows * head + self.stages * self.keys * (head + value)) * 2;
-        tiles + 16 * (2 + 2 * self.stages) + 32
-    }
-
     /// In f32: by warps that share queries an output of their rows, and of every 16 rows maximum and sum of two per
     /// lane; by lanes on plain cores the weights of their rows.
     const fn handed_over_bytes(&self, dims: Dims) -> u32 {
@@ -286,22 +230,30 @@ impl Config {
         }
     }
 
+    /// What a block may take of shared memory.
+    pub const fn max_shared_bytes(&self) -> u32 {
+        if let Math::Warpgroup = self.math { warpgroups::MAX_SHARED_BYTES_90 } else { MAX_SHARED_BYTES }
+    }
+
+    /// What a thread may take for output, scores and weights.
+    pub const fn max_fragment_registers(&self, crowded: bool) -> u32 {
+        match (self.math, crowded) {
+            (Math::Warpgroup, _) => self.max_fragment_registers_90(crowded),
+            (_, true) => MAX_WHEN_CROWDED,
+            (_, false) => MAX_FRAGMENT_REGISTERS,
+        }
+    }
+
     /// Whether a block has room for heads of these columns.
     pub const fn fits(&self, dims: Dims) -> bool {
-        self.has_room(dims, false)
+        self.shared_bytes(dims) <= self.max_shared_bytes()
+            && self.fragment_registers(dims) <= self.max_fragment_registers(false)
     }
 
     /// Whether it computes what the problem asks for, and has the room that it takes.
     pub fn serves(&self, problem: &Problem) -> bool {
         let features = Features::of(problem);
         self.has_room(problem.dims(), features.is_crowded()) && self.has_room_for_mask(problem)
-    }
-
-    /// Whether a warpgroup has registers for both ends of what a query sees.
-    pub fn has_room_for_mask(&self, problem: &Problem) -> bool {
-        let has_two_ends = matches!(problem.mask(), MaskKind::Window { .. });
-        let taken = self.fragment_registers(problem.dims()) + OTHER_REGISTERS_90 + WINDOW_REGISTERS_90;
-        self.math != Math::Warpgroup || !has_two_ends || taken <= self.role_registers(false)[1]
     }
 
     /// What is asked for, and one call does not launch such a kernel with.
@@ -312,29 +264,9 @@ impl Config {
         }
     }
 
-    /// What a block may take of shared memory.
-    pub const fn max_shared_bytes(&self) -> u32 {
-        if let Math::Warpgroup = self.math { MAX_SHARED_BYTES_90 } else { MAX_SHARED_BYTES }
-    }
-
-    /// What output, scores and weights may take of a thread's registers.
-    pub const fn max_fragment_registers(&self, crowded: bool) -> u32 {
-        match (self.math, crowded) {
-            (Math::Warpgroup, false) => self.role_registers(false)[1] - OTHER_REGISTERS_90,
-            (Math::Warpgroup, true) => {
-                let crowded = self.role_registers(true)[1] - CROWDED_REGISTERS_90;
-                let plain = self.max_fragment_registers(false);
-                if crowded < plain { crowded } else { plain }
-            }
-            (_, false) => MAX_FRAGMENT_REGISTERS,
-            (_, true) => MAX_WHEN_CROWDED,
-        }
-    }
-
     /// Whether there is room for heads of these columns, and for what a crowded kernel keeps in mind besides.
     pub const fn has_room(&self, dims: Dims, crowded: bool) -> bool {
-        self.shared_bytes(dims) <= self.max_shared_bytes()
-            && self.fragment_registers(dims) <= self.max_fragment_registers(crowded)
+        self.fits(dims) && self.fragment_registers(dims) <= self.max_fragment_registers(crowded)
     }
 
     /// How many blocks are to fit on a processor of an L4: as many as have room for their shared memory and registers, up to
@@ -367,12 +299,6 @@ impl Config {
     /// their tile stays where it is in any case.
     pub const fn holds_queries(&self, dims: Dims) -> bool {
         self.fragment_registers(dims) + self.query_registers(dims) <= MAX_WITH_QUERIES
-    }
-
-    /// The same for warpgroups.
-    pub const fn warpgroups_hold_queries(&self, dims: Dims, crowded: bool) -> bool {
-        let other = if crowded { CROWDED_REGISTERS_90 } else { OTHER_REGISTERS_90 };
-        self.fragment_registers(dims) + self.query_registers(dims) + other <= self.role_registers(crowded)[1]
     }
 
     /// Of output, scores and weights. A thread has one in 32 of every 16 rows: half a register per column in f32, a quarter

@@ -321,3 +321,33 @@ fn problems_that_a_configuration_does_not_compute_are_refused() {
         "{refusal}"
     );
 }
+
+/// For sm_90a, too: what does not fit is refused with what would.
+#[test]
+fn hopper_configs_refuse_by_name() {
+    let refused = |id, problem: &str| {
+        let problem: Problem = problem.parse().unwrap();
+        let config = Config::by_id(id).unwrap();
+        assert!(!config.serves(&problem), "{problem}");
+        let Err(Error::Unsupported { found, expected, .. }) = kernels::check(&problem, &config) else {
+            panic!("{problem}: expected a refusal")
+        };
+        format!("{found}, expected {expected}")
+    };
+    assert_eq!(
+        refused(10, "f16 B1 H1 S64 D256 full"),
+        "393344 bytes of shared memory for a block, expected at most 232448: use config 6"
+    );
+    assert_eq!(
+        refused(11, "f16 B1 H1 S64 D128 full"),
+        "295136 bytes of shared memory for a block, expected at most 232448: use config 10 or 13 or 15"
+    );
+    assert_eq!(
+        refused(14, "f16 B2 H1 Sq64,9 Sk64,9 D64 full"),
+        "80 registers for fragments, expected at most 64: use config 10 or 12 or 13 or 15"
+    );
+    assert_eq!(
+        refused(11, "f16 B1 H1 S64 D64 window9/9"),
+        "a window, expected registers for it: use a config with fewer warpgroups"
+    );
+}

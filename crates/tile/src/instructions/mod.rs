@@ -174,6 +174,12 @@ pub fn st_relaxed_sys_global<T: Type>(to: GlobalPointer, value: Value<T>) {
     emit(&format!("st.relaxed.sys.global.{}", T::NAME), vec![to.operand(), value.operand()]);
 }
 
+/// The same for threads of the same GPU.
+#[track_caller]
+pub fn st_relaxed_gpu_global<T: Type>(to: GlobalPointer, value: Value<T>) {
+    emit(&format!("st.relaxed.gpu.global.{}", T::NAME), vec![to.operand(), value.operand()]);
+}
+
 /// Two neighbours at once, aligned to both.
 #[track_caller]
 pub fn ld_global_v2<T: Type>(from: GlobalPointer) -> [Value<T>; 2] {

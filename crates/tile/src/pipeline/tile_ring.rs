@@ -195,6 +195,7 @@ pub struct Tiles<E> {
 
 impl<E: Element> Tiles<E> {
     /// Waits for the next tile.
+    #[expect(clippy::should_implement_trait, reason = "tiles never end, and must be released")]
     #[track_caller]
     pub fn next(&mut self) -> Arrived<E> {
         let at = here();

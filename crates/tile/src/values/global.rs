@@ -7,7 +7,7 @@ use crate::builder::{Named, Reach, check_name, with};
 use crate::error::BuildError;
 use crate::instructions::{
     GlobalPointer, Pointer, atom_global_add_u32, cvta_to_global_u64, ld_global, ld_global_nc, ld_global_v2, ld_param,
-    st_global, st_global_v2, st_relaxed_sys_global,
+    st_global, st_global_v2, st_relaxed_gpu_global,
 };
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -123,7 +123,7 @@ impl Slice<u32> {
     /// Sets a word that blocks share.
     #[track_caller]
     pub fn publish(&self, index: impl Into<U32>, value: U32) {
-        st_relaxed_sys_global(self.at(index), value);
+        st_relaxed_gpu_global(self.at(index), value);
     }
 }
 

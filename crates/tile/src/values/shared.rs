@@ -229,8 +229,8 @@ impl<'tile, E: Element> View<'tile, E> {
     /// from bit 32, and the swizzle of 128 bytes in the highest two.
     #[track_caller]
     fn descriptor(&self, within: u32, leading: u32) -> U64 {
-        const HIGH: u32 = SWIZZLE_BYTES / CHUNK_BYTES | 1 << 30;
-        let low = self.origin / CHUNK_BYTES + (within / CHUNK_BYTES + (leading / CHUNK_BYTES << 16));
+        const HIGH: u32 = (SWIZZLE_BYTES / CHUNK_BYTES) | (1 << 30);
+        let low = self.origin / CHUNK_BYTES + (within / CHUNK_BYTES + ((leading / CHUNK_BYTES) << 16));
         mov_pair(low, HIGH)
     }
 

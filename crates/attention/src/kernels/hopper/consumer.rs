@@ -181,7 +181,7 @@ impl<E: Element> Setup<'_, E> {
     /// The key tiles that a warpgroup takes of those of an output tile. It takes one at least.
     pub fn own_key_tiles(&self, of: Lengths, tile: OutputTile, warpgroup: &Warpgroup) -> OwnTiles {
         let all = self.key_tiles(of, tile);
-        if !self.config.skips() {
+        if !self.skips() {
             return OwnTiles { before: 0.into(), tiles: all, behind: 0.into() };
         }
         let own = self.block_of(self.mask, of, tile.block, warpgroup).tiles;
@@ -190,9 +190,14 @@ impl<E: Element> Setup<'_, E> {
         OwnTiles { before: start - all.start, tiles: start..end, behind: all.end - end }
     }
 
+    /// Whether each warpgroup leaves out what only others see. How much that is must be known: the rings have room for it.
+    fn skips(&self) -> bool {
+        self.config.skips() && self.mask.moves_along()
+    }
+
     /// Leaves tiles to the other warpgroups.
     pub fn skip(&self, tiles: &mut Tiles<E>, count: U32) {
-        if self.config.skips() {
+        if self.skips() {
             tiles.skip(count);
         }
     }

@@ -29,4 +29,7 @@ impl Mask for CausalTopLeft {
     fn knows_the_end(&self) -> bool {
         true
     }
+    fn moves_along(&self) -> bool {
+        true
+    }
 }

@@ -18,6 +18,9 @@ impl Mask for Full {
     fn sees(&self, _: Coordinate, _: Coordinate, _: Lengths) -> Pred {
         true.into()
     }
+    fn moves_along(&self) -> bool {
+        true
+    }
     fn is_even(&self) -> bool {
         true
     }

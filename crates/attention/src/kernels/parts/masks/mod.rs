@@ -31,6 +31,10 @@ pub trait Mask: Sync {
     fn knows_the_end(&self) -> bool {
         false
     }
+    /// Whether what queries see moves along with them: as many queries later, at most as many keys later at either end.
+    fn moves_along(&self) -> bool {
+        false
+    }
     /// Whether all queries see equally many keys.
     fn is_even(&self) -> bool {
         false

@@ -41,4 +41,7 @@ impl Mask for Window {
     fn knows_the_end(&self) -> bool {
         true
     }
+    fn moves_along(&self) -> bool {
+        true
+    }
 }

@@ -1,0 +1,84 @@
+//! Configurations for sm_90a: what warpgroups take.
+
+use super::{Config, Math, TENSOR};
+use crate::Problem;
+use crate::problem::Dims;
+use crate::visibility::MaskKind;
+
+/// What rows for sm_90a have in common. The first four warps copy.
+const WARPGROUP: Config = Config { copy_warps: 4, turns: true, math: Math::Warpgroup, ..TENSOR };
+
+#[rustfmt::skip] // One row per line.
+pub const HOPPER: [Config; 6] = [
+    Config { id: 10, rows: 128, keys: 128, warps: 12, stages: 2, ..WARPGROUP },
+    Config { id: 11, rows: 256, keys: 64, warps: 20, stages: 5, ..WARPGROUP },
+    // For few queries: many blocks.
+    Config { id: 12, rows: 64, keys: 128, warps: 8, stages: 4, ..WARPGROUP },
+    Config { id: 13, rows: 192, keys: 80, warps: 16, stages: 3, ..WARPGROUP },
+    // For causal masks: of the tiles at the diagonal, the first warpgroups see few.
+    Config { id: 14, rows: 256, keys: 64, warps: 20, stages: 5, turns: false, ..WARPGROUP },
+    Config { id: 15, rows: 128, keys: 64, warps: 12, stages: 4, turns: false, ..WARPGROUP },
+];
+
+/// What a block may take on sm_90. CUDA C++ Programming Guide, "Compute Capabilities".
+pub(super) const MAX_SHARED_BYTES_90: u32 = 227 * 1024;
+
+/// What a thread of a warpgroup takes beside output, scores and weights: statistics, places, addresses.
+const OTHER_REGISTERS_90: u32 = 24;
+
+/// What windows take besides: with 8 registers left, config 11 spills 20 bytes at D64; with 12, config 13 spills none at D128.
+const WINDOW_REGISTERS_90: u32 = 12;
+
+/// What a thread takes beside fragments where a kernel is crowded.
+const CROWDED_REGISTERS_90: u32 = 40;
+
+impl Config {
+    /// Warpgroups that multiply.
+    pub const fn warpgroups(&self) -> u32 {
+        self.computing_warps() / 4
+    }
+
+    /// Whether each warpgroup leaves out the key tiles that its own queries do not see. It skips keys while it still holds the values of its last
+    /// tile, so that the ring must have room for all of these.
+    pub const fn skips(&self) -> bool {
+        !self.turns && self.warpgroups() > 1 && (self.rows - 64).div_ceil(self.keys) + 2 <= self.stages
+    }
+
+    /// Registers of a thread that copies, and of one that multiplies: together what a block of so many threads is launched with.
+    pub const fn role_registers(&self, crowded: bool) -> [u32; 2] {
+        match (self.warpgroups(), crowded) {
+            (1, false) => [40, 240],
+            (1, true) => [56, 240],
+            (2, false) => [24, 240],
+            (2, true) => [56, 224],
+            (3, false) => [32, 160],
+            (3, true) => [56, 152],
+            (_, false) => [24, 112],
+            (_, true) => [64, 104],
+        }
+    }
+
+    /// Two tiles of queries with their notes, rings of keys and values, and two barriers for each stage.
+    pub(super) const fn shared_bytes_of_rings(&self, dims: Dims) -> u32 {
+        let (head, value) = (dims.head.next_multiple_of(64), dims.value.next_multiple_of(64));
+        let tiles = (2 * self.rows * head + self.stages * self.keys * (head + value)) * 2;
+        tiles + 16 * (2 + 2 * self.stages) + 32
+    }
+
+    pub(super) const fn max_fragment_registers_90(&self, crowded: bool) -> u32 {
+        self.role_registers(crowded)[1] - if crowded { CROWDED_REGISTERS_90 } else { OTHER_REGISTERS_90 }
+    }
+
+    /// Whether a warpgroup has registers for both ends of what a query sees.
+    pub fn has_room_for_mask(&self, problem: &Problem) -> bool {
+        let has_two_ends = matches!(problem.mask(), MaskKind::Window { .. });
+        let taken = self.fragment_registers(problem.dims()) + OTHER_REGISTERS_90 + WINDOW_REGISTERS_90;
+        self.math != Math::Warpgroup || !has_two_ends || taken <= self.role_registers(false)[1]
+    }
+
+    /// Whether warps keep their queries in registers, as [`Config::holds_queries`] has it of others.
+    pub const fn warpgroups_hold_queries(&self, dims: Dims, crowded: bool) -> bool {
+        let other = if crowded { CROWDED_REGISTERS_90 } else { OTHER_REGISTERS_90 };
+        self.fragment_registers(dims) + self.query_registers(dims) + other <= self.role_registers(crowded)[1]
+    }
+}
