@@ -107,7 +107,7 @@ const HALF: u32 = 51;
 /// batches that fill it (at D64 and S512, B32 H32), and B2 H8 S512 D64. A model, not measured: lengths in between,
 /// other widths, and that a processor is better off with one small block than another with a large one and it with none.
 #[rustfmt::skip] // One row per line.
-const HOPPER_ROWS: [Row; 12] = [
+const HOPPER_ROWS: [Row; 13] = [
     // A model: one block of 64 or 128 queries has all that there are.
     Row { config: 12, mask: Seen::Any, most_columns: 64, queries: [17, 64], blocks: [HALF, ANY] },
     Row { config: 15, mask: Seen::Any, most_columns: 128, queries: [17, 128], blocks: [HALF, ANY] },
@@ -124,9 +124,11 @@ const HOPPER_ROWS: [Row; 12] = [
     Row { config: 11, mask: Seen::Unevenly, most_columns: 64, queries: [1025, ANY], blocks: [HALF, ANY] },
     // Measured: causal, S512.
     Row { config: 15, mask: Seen::Unevenly, most_columns: 128, queries: [17, 512], blocks: [HALF, ANY] },
+    // Measured: causal, S1024 and S2048.
+    Row { config: 10, mask: Seen::Unevenly, most_columns: 128, queries: [513, 2048], blocks: [HALF, ANY] },
     // Measured: without a mask, S1024 alone.
     Row { config: 10, mask: Seen::Evenly, most_columns: 128, queries: [513, 1024], blocks: [HALF, ANY] },
-    // Measured: without a mask S512 and S2048 to S16384, causal from S1024 on.
+    // Measured: without a mask S512 and S2048 to S16384, causal from S4096 on.
     Row { config: 13, mask: Seen::Any, most_columns: 128, queries: [17, ANY], blocks: [HALF, ANY] },
     // A model: too few blocks of 192.
     Row { config: 10, mask: Seen::Any, most_columns: 128, queries: [17, ANY], blocks: [HALF, ANY] },
@@ -296,7 +298,7 @@ mod tests {
         assert_eq!(fastest("full", 64), [11; 6]);
         assert_eq!(fastest("causal", 64), [14, 14, 11, 11, 11, 11]);
         assert_eq!(fastest("full", 128), [13, 10, 13, 13, 13, 13]);
-        assert_eq!(fastest("causal", 128), [15, 13, 13, 13, 13, 13]);
+        assert_eq!(fastest("causal", 128), [15, 10, 10, 13, 13, 13]);
         assert_eq!(planned("B2 H8 S512 D64", &Gpu::H200), 12);
         assert_eq!(planned("B2 H8 S512 D64 causal", &Gpu::H200), 12);
     }
