@@ -119,10 +119,9 @@ pub fn check_kind(dtype: DType, dims: Dims) -> Result<(), Error> {
 }
 
 /// Those that compute such heads: `6 or 7`.
-fn others(math: Math, dims: Dims, features: Features) -> String {
-    let serves = |config: &Config| config.lacks(&features).is_none() && config.has_room(dims, features.is_crowded());
+fn others(math: Math, dims: Dims, crowded: bool) -> String {
     let serving = |math| {
-        let all = Config::all().filter(|config| config.math == math && serves(config));
+        let all = Config::all().filter(|config| config.math == math && config.has_room(dims, crowded));
         all.map(|config| config.id.to_string()).collect::<Vec<_>>().join(" or ")
     };
     // Heads that are too wide for one family are not for the other.
@@ -132,7 +131,11 @@ fn others(math: Math, dims: Dims, features: Features) -> String {
 /// Whether one call launches the configuration with what it is asked for, and it computes the problem.
 pub fn check_call(problem: &Problem, features: &Features, config: &Config) -> Result<(), Error> {
     if let Some(lacked) = config.lacks(features) {
-        return Err(Error::Lacking { id: config.id, lacked, others: others(Math::Tensor, problem.dims(), *features) });
+        return Err(Error::Lacking {
+            id: config.id,
+            lacked,
+            others: others(Math::Tensor, problem.dims(), features.is_crowded()),
+        });
     }
     check_features(problem, features, config)
 }
@@ -159,7 +162,7 @@ fn check_features(problem: &Problem, features: &Features, config: &Config) -> Re
                 config.max_fragment_registers(crowded),
             ),
         };
-        return refuse(found, format!("at most {most}: use config {}", others(config.math, dims, *features)));
+        return refuse(found, format!("at most {most}: use config {}", others(config.math, dims, crowded)));
     }
     if !config.has_room_for_mask(problem) {
         return refuse("a window".into(), "registers for it: use a config with fewer warpgroups".into());
