@@ -336,7 +336,7 @@ mod tests {
         };
         let words = |config, arch| named(config, Math::Tensor, false, arch);
         assert_eq!(words(None, Gpu::A100).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 8");
-        assert_eq!(words(None, Gpu::H200).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 9");
+        assert_eq!(words(None, Gpu::H200).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 11");
         assert_eq!(words(Some(5), Gpu::H200).unwrap(), "--problem 'f16 B1 H32 S1024 D64 full' --config 5");
         let scalar = |config| named(config, Math::Scalar, false, Gpu::H200).unwrap();
         assert_eq!(scalar(None), "--problem 'f16 B1 H32 S1024 D64 full' --config 1 --math scalar");
