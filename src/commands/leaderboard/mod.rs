@@ -23,7 +23,7 @@ use std::time::Duration;
 /// Ranks all configurations of a problem on a GPU, with peers, intervals and ties, and tells what the others died of
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash leaderboard                                  the standard problem, B2 H8 S512 D64\n  veriflash leaderboard --problem 'B1 H8 S4096 D128 causal' --peers cudnn,fa4\n  veriflash leaderboard --problem 'B1 H8 Sq1 Sk8192 D128' --seconds 60 --csv samples.csv\n  veriflash leaderboard --format json\n\nBefore anything is timed, every configuration goes through the stages assemble, parity, sanitize, resources and code on a small problem of the same kind; one that fails is not timed. The planner's choice is timed twice: what differs between these is noise. Two that are not clear of each other by 1 % tie. Without a GPU nobody is ranked. Exit codes: 0 ranked; 1 a time or a result cannot be believed; 4 not ranked."
+    after_help = "Examples:\n  veriflash leaderboard                                  the standard problem, B2 H8 S512 D64\n  veriflash leaderboard --problem 'B1 H8 S4096 D128 causal' --peers cudnn,fa4\n  veriflash leaderboard --problem 'B1 H8 Sq1 Sk8192 D128' --seconds 120 --csv samples.csv\n  veriflash leaderboard --format json\n\nBefore anything is timed, every configuration goes through the stages assemble, parity, sanitize, resources and code on a small problem of the same kind; one that fails is not timed. The planner's choice is timed twice: what differs between these is noise. Two that are not clear of each other by 1 % tie. Without a GPU nobody is ranked. Exit codes: 0 ranked; 1 a time or a result cannot be believed; 4 not ranked."
 )]
 pub struct Arguments {
     /// What to compute, such as `B2 H8 S512 D64 causal`; the standard problem unless given
@@ -47,7 +47,7 @@ pub struct Arguments {
     rounds: usize,
 
     /// The most seconds of timing
-    #[arg(long, default_value_t = 30.0)]
+    #[arg(long, default_value_t = 60.0)]
     seconds: f64,
 
     /// Without a GPU: the one that the planner and ptxas have in mind, sm_80 unless given. Kernels for sm_90a go through the stages then,

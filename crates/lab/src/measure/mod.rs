@@ -17,4 +17,4 @@ pub use contest::{Limits, Stopwatch, contest};
 pub use floor::{Floor, Peaks};
 pub use interval::{Interval, Ratio};
 pub use rounds::{Condition, Reading, Round, Rounds, percentile};
-pub use verdict::{MARGIN, Verdict, Versus};
+pub use verdict::{MARGIN, Verdict, Versus, differs_from_itself};

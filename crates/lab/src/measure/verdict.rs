@@ -75,6 +75,11 @@ impl Versus {
     }
 }
 
+/// What is wrong with rounds in which the candidate, timed twice, is not the same.
+pub fn differs_from_itself(same: &Interval) -> Option<String> {
+    same.excludes_one_by(NOISE).then(|| format!("the candidate differs from itself: {same}"))
+}
+
 /// Why nothing is decided, and which check says so, the first first.
 pub(super) fn doubts(
     time: &Interval,
@@ -83,7 +88,7 @@ pub(super) fn doubts(
 ) -> impl IntoIterator<Item = (Guard, String)> {
     let of_itself = match same {
         None => Some("the candidate was not timed against itself".into()),
-        Some(same) => same.excludes_one_by(NOISE).then(|| format!("the candidate differs from itself: {same}")),
+        Some(same) => differs_from_itself(same),
     };
     let (in_time, in_cycles) = (Verdict::of(time), cycles.map(Verdict::of));
     let in_cycles = in_cycles.filter(|in_cycles| in_time.is_decided() && *in_cycles != in_time);
