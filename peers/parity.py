@@ -36,7 +36,7 @@ def reference(problem, inputs):
     for results in zip(*parts):
         output, log_sum_exp = (torch.cat(tensors) for tensors in zip(*results))
         shape = (problem.batch, problem.heads, problem.queries)
-        both.append({"o": output.view(*shape, problem.dim), "lse": log_sum_exp.view(shape)})
+        both.append({"o": output.view(*shape, problem.value_dim), "lse": log_sum_exp.view(shape)})
     return Reference(*both, q.dtype)
 
 

@@ -183,6 +183,7 @@ def problem(recipe, names):
         queries=lengths["q"],
         keys=lengths["k"],
         dim=lengths["dim"],
+        value_dim=lengths.get("value_dim", lengths["dim"]),
         mask=MASKS[mask],
         dtype=recipe["buffer"][contract["q"]]["type"],
     )

@@ -29,13 +29,14 @@ class NoGpu(RuntimeError):
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--kernels", nargs="+", required=True, metavar="DIR", help="folders of kernels, or single files")
+    add("--kernels", nargs="+", default=[], metavar="DIR", help="folders of kernels, or single files")
     add("--grid", type=names_of(GRIDS), default=list(GRIDS), help=f"some of {','.join(GRIDS)}; all unless given")
     add("--peers", type=names_of(PEER_NAMES), default=list(PEER_NAMES), help=f"some of {','.join(PEER_NAMES)}; all unless given")
     add("--rounds", type=int, default=12, help="samples of each; 0 measures nothing (default: 12)")
     add("--warm-up", type=float, default=WARM_UP_SECONDS * 1e3, metavar="MILLISECONDS", help="before each sample (default: 10)")
     add("--launches", type=int, default=0, metavar="N", help="also compare N launches on one stream, and on eight, to the bit")
     add("--out", type=pathlib.Path, metavar="FILE", help="write every row as a line of JSON")
+    add("--list", action="store_true", help="print the problems of the grids, for `veriflash ptx --problem`, and nothing else")
     add("--dry-run", action="store_true", help="say what would be launched, and how; needs no GPU")
     return parser.parse_args()
 
@@ -96,16 +97,19 @@ def gpu():
 
 
 def installed(names, problem):
-    """The peers that are there; says which are not."""
+    """The peers whose packages are there; says which are not. What one of them refuses, its row of that problem says."""
     from others import PEERS
 
     peers = []
     for name in names:
         try:
             PEERS[name].make(problem)
-            peers.append(PEERS[name])
-        except Exception as error:
+        except ImportError as error:
             print(f"skipped peer {name}: {type(error).__name__}: {error}", flush=True)
+            continue
+        except Exception:
+            pass  # refuses this problem, perhaps not the next
+        peers.append(PEERS[name])
     return peers
 
 
@@ -170,6 +174,9 @@ def conclude(rows, peers):
 
 def main():
     chosen = options()
+    if chosen.list:
+        print(*dict.fromkeys(problem for grid in chosen.grid for problem in GRIDS[grid]()), sep="\n")
+        return 0
     try:
         served = match(chosen.kernels, chosen.grid)
         if not served:

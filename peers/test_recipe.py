@@ -142,6 +142,14 @@ class Recipes(unittest.TestCase):
         self.assertEqual(str(grouped), "bf16 B2 H8/2 S512 D64 causal")
         self.assertNotIn(grouped, GRIDS["small"]())
 
+    def test_values_may_have_columns_of_their_own(self):
+        text = RECIPE.replace("d = 64\n", "d = 64\ndv = 32\n").replace('dim = "d" }', 'dim = "d", value_dim = "dv" }')
+        with self.assertRaisesRegex(recipe.RecipeError, "v has shape"):
+            kernel(text)
+        text = text.replace('"max(sk,1)", "d"]\ninit = "normal(1.0)"\n[buffer.o]', '"max(sk,1)", "dv"]\n[buffer.o]')
+        text = text.replace('shape = ["b", "h", "sq", "d"]\n[buffer.lse]', 'shape = ["b", "h", "sq", "dv"]\n[buffer.lse]')
+        self.assertEqual(str(kernel(text).problem), "f16 B2 H8 S512 D64/32 causal")
+
     def test_refuses_what_peers_do_not_compute(self):
         changes = {
             "mask window": ("causal-bottom-right", "window(64,0)"),
