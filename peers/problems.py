@@ -8,8 +8,8 @@ LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
 HEADS = {64: 32, 128: 16}  # by head dimension: a model 2048 wide
 MASKS = ("full", "causal")
 TEXT = re.compile(
-    r"(?:(?P<dtype>f16|bf16) )?B(?P<batch>\d+) H(?P<heads>\d+)(?:/(?P<kv_heads>\d+))? "
-    r"(?:S(?P<length>\d+)|Sq(?P<queries>\d+) Sk(?P<keys>\d+)) D(?P<dim>\d+)(?:/(?P<value_dim>\d+))?(?: (?P<mask>full|causal))?"
+    r"(?:(?P<dtype>f16|bf16) )?(?:B(?P<batch>\d+) )?H(?P<heads>\d+)(?:/(?P<kv_heads>\d+))? "
+    r"(?:S(?P<lengths>\d+(?:,\d+)*)|Sq(?P<queries>\d+) Sk(?P<keys>\d+)) D(?P<dim>\d+)(?:/(?P<value_dim>\d+))?(?: (?P<mask>full|causal|window\d+/\d+))?"
 )
 
 
@@ -23,9 +23,10 @@ class Problem:
     queries: int
     keys: int
     dim: int
-    mask: str = "full"  # or "causal", with as many keys as queries
+    mask: str = "full"  # or "causal", with as many keys as queries, or "window100/0": as many keys before and behind a query's place
     dtype: str = "f16"  # or "bf16"
     value_dim: int = 0  # columns of V and O: as many as those of Q and K unless given
+    lengths: tuple = ()  # of sequences that lie one behind the other; `queries` and `keys` are then the longest
 
     def __post_init__(self):
         object.__setattr__(self, "value_dim", self.value_dim or self.dim)
@@ -33,6 +34,7 @@ class Problem:
     def __str__(self):
         heads = f"H{self.heads}" if self.heads == self.kv_heads else f"H{self.heads}/{self.kv_heads}"
         length = f"S{self.queries}" if self.queries == self.keys else f"Sq{self.queries} Sk{self.keys}"
+        length = f"S{','.join(map(str, self.lengths))}" if self.lengths else length
         dim = f"D{self.dim}" if self.dim == self.value_dim else f"D{self.dim}/{self.value_dim}"
         return f"{self.dtype} B{self.batch} {heads} {length} {dim} {self.mask}"
 
@@ -40,19 +42,42 @@ class Problem:
     def causal(self):
         return self.mask == "causal"
 
+    @property
+    def window(self):
+        """How many keys before and behind its place a query sees, if its mask is a window."""
+        return tuple(map(int, self.mask.removeprefix("window").split("/"))) if self.mask.startswith("window") else None
+
+    def pairs(self):
+        """Of queries and keys that they see, in one head of all sequences; half of them when causal, as everybody counts."""
+        if self.window:
+            before, behind = self.window
+            places = range(self.keys - self.queries, self.keys)
+            return self.batch * sum(max(0, min(self.keys, at + behind + 1) - max(0, at - before)) for at in places)
+        pairs = sum(length**2 for length in self.lengths) or self.batch * self.queries * self.keys
+        return pairs // (2 if self.causal else 1)
+
     def flops(self):
-        """The usual count: products of 2·queries·keys·columns operations for each head, half of them when causal."""
-        columns = self.dim + self.value_dim
-        return 2 * self.batch * self.heads * self.queries * self.keys * columns // (2 if self.causal else 1)
+        """Two products of 2·columns operations for each pair."""
+        return 2 * self.heads * self.pairs() * (self.dim + self.value_dim)
 
     def bytes(self):
         """Q, K, V and O, once each."""
-        return 2 * (self.dim + self.value_dim) * self.batch * (self.queries * self.heads + self.keys * self.kv_heads)
+        queries, keys = [sum(self.lengths) or self.batch * length for length in (self.queries, self.keys)]
+        return 2 * (self.dim + self.value_dim) * (queries * self.heads + keys * self.kv_heads)
+
+    def one(self, length):
+        """One of the sequences as a problem of its own."""
+        return dataclasses.replace(self, batch=1, queries=length, keys=length, lengths=())
 
     def shapes(self, layout):
-        """The shapes of the contract's tensors; the log-sum-exp lies the same way in both layouts."""
+        """The shapes of the contract's tensors; the log-sum-exp lies the same way in both layouts.
+
+        Where lengths are mixed there is one layout: (rows of all sequences, heads, dim).
+        """
 
         def tensor(heads, length, dim):
+            if self.lengths:
+                return sum(self.lengths), heads, dim
             return (self.batch, heads, length, dim) if layout == "bhsd" else (self.batch, length, heads, dim)
 
         return {
@@ -60,27 +85,29 @@ class Problem:
             "k": tensor(self.kv_heads, self.keys, self.dim),
             "v": tensor(self.kv_heads, self.keys, self.value_dim),
             "o": tensor(self.heads, self.queries, self.value_dim),
-            "lse": (self.batch, self.heads, self.queries),
+            "lse": (self.heads, sum(self.lengths)) if self.lengths else (self.batch, self.heads, self.queries),
         }
 
 
 def parse(text):
-    """The problem that veriflash writes so: `B2 H8/2 S512 D192/128 causal`, `bf16 B1 H8 Sq1 Sk4096 D64`."""
+    """The problem that veriflash writes so: `B2 H8/2 S512 D192/128 causal`, `bf16 B1 H8 Sq1 Sk4096 D64`, `H8 S97,33 D64`."""
     found = TEXT.fullmatch(text)
     if not found:
         raise ValueError(f"cannot read problem {text!r}: expected one such as 'f16 B2 H8/2 S512 D64 causal'")
     words = found.groupdict()
-    number = {name: int(word) for name, word in words.items() if word and word.isdigit()}
+    lengths = tuple(map(int, words["lengths"].split(","))) if words["lengths"] else ()
+    number = {name: int(word) for name, word in words.items() if word and name != "lengths" and word.isdigit()}
     return Problem(
-        batch=number["batch"],
+        batch=number.get("batch", len(lengths)),
         heads=number["heads"],
         kv_heads=number.get("kv_heads", number["heads"]),
-        queries=number.get("length") or number["queries"],
-        keys=number.get("length") or number["keys"],
+        queries=number.get("queries") or max(lengths),
+        keys=number.get("keys") or max(lengths),
         dim=number["dim"],
         mask=words["mask"] or "full",
         dtype=words["dtype"] or "f16",
         value_dim=number.get("value_dim", 0),
+        lengths=lengths if len(lengths) > 1 else (),
     )
 
 
@@ -137,4 +164,10 @@ def odd():
     return each(squares) + each(oblong, ["full"])
 
 
-GRIDS = {"small": small, "main": main, "bf16": bf16, "gqa": gqa, "heads": heads, "decode": decode, "odd": odd}
+def mixed():
+    """16,384 tokens as sequences of all lengths, one behind the other."""
+    lengths = "4096,3000,2048,2048,1500,1024,1000,512,512,300,200,100,44"
+    return each([f"H16 S{lengths} D128", f"H32 S{lengths} D64"])
+
+
+GRIDS = {grid.__name__: grid for grid in (small, main, bf16, gqa, heads, decode, odd, mixed)}
