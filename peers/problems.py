@@ -7,6 +7,14 @@ TOKENS = 16384  # in each problem of the main grid: enough to fill any GPU
 LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
 HEADS = {64: 32, 128: 16}  # by head dimension: a model 2048 wide
 MASKS = ("full", "causal")
+NORMAL = "normal"
+KINDS = {
+    NORMAL: "normal numbers",
+    "ramp1.2": "keys that grow by 10^1.2 along the sequence, and scores with them",
+    "ramp2.2": "keys that grow by 10^2.2",
+    "huge": "queries and keys 16 times as large: scores in the hundreds",
+    "hot": "one key that takes nearly all the weight of every query that sees it",
+}
 TEXT = re.compile(
     r"(?:(?P<dtype>f16|bf16) )?(?:B(?P<batch>\d+) )?H(?P<heads>\d+)(?:/(?P<kv_heads>\d+))? "
     r"(?:S(?P<lengths>\d+(?:,\d+)*)|Sq(?P<queries>\d+) Sk(?P<keys>\d+)) D(?P<dim>\d+)(?:/(?P<value_dim>\d+))?(?: (?P<mask>full|causal|window\d+/\d+))?"
@@ -41,6 +49,11 @@ class Problem:
     @property
     def causal(self):
         return self.mask == "causal"
+
+    @property
+    def whole(self):
+        """The problem without the window's end."""
+        return dataclasses.replace(self, mask="full" if self.window[1] else "causal")
 
     @property
     def window(self):
@@ -164,10 +177,15 @@ def odd():
     return each(squares) + each(oblong, ["full"])
 
 
+def adverse():
+    """What inputs of all kinds are measured on. A window leaves rows of a block nothing of the first block of keys."""
+    return each(["B4 H32 S4096 D64", "B4 H16 S4096 D128"], [*MASKS, "window2000/2000", "window2000/0"])
+
+
 def mixed():
     """16,384 tokens as sequences of all lengths, one behind the other."""
     lengths = "4096,3000,2048,2048,1500,1024,1000,512,512,300,200,100,44"
     return each([f"H16 S{lengths} D128", f"H32 S{lengths} D64"])
 
 
-GRIDS = {grid.__name__: grid for grid in (small, main, bf16, gqa, heads, decode, odd, mixed)}
+GRIDS = {grid.__name__: grid for grid in (small, main, bf16, gqa, heads, decode, odd, mixed, adverse)}

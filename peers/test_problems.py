@@ -43,7 +43,7 @@ class Problems(unittest.TestCase):
 
     def test_grids(self):
         count = {name: len(set(grid())) for name, grid in GRIDS.items()}
-        self.assertEqual(count, {"small": 4, "main": 24, "bf16": 24, "gqa": 8, "heads": 16, "decode": 20, "odd": 24, "mixed": 4})
+        self.assertEqual(count, {"small": 4, "main": 24, "bf16": 24, "gqa": 8, "heads": 16, "decode": 20, "odd": 24, "mixed": 4, "adverse": 8})
         self.assertEqual({problem.dtype for problem in GRIDS["bf16"]()}, {"bf16"})
         self.assertEqual({problem.batch * problem.queries for name in ("main", "bf16", "gqa") for problem in GRIDS[name]()}, {16384})
 
