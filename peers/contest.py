@@ -84,11 +84,13 @@ class Contest:
                 self.enter(measure.Contestant(name, step, peer.context))
 
     def enter(self, contestant):
-        """All of its calls run once before one is captured: some compile, some try variants."""
+        """All of its calls run once before one is captured: some compile, some try variants, and some refuse only then."""
         with torch.cuda.stream(self.stream):
             for index in range(self.plan.calls):
                 contestant.step(index)
         torch.cuda.synchronize()
+        graph, _ = measure.capture(contestant, self.plan, self.stream, self.stamps)
+        graph.reset()
         self.contestants.append(contestant)
 
     @contextlib.contextmanager
