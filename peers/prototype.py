@@ -40,7 +40,7 @@ def choice(problem):
     kind, length, heads = (problem.dim, problem.mask), problem.queries, problem.batch * problem.heads
     if problem.batch * length < 16384:
         section = min(heads, SECTION_BYTES // (4 * length * problem.dim))
-        return BY_NAME[STANDARD[problem.mask]], 1 << section.bit_length() - 1
+        return BY_NAME[STANDARD[problem.mask]], section
     name = OF_BF16[kind] if problem.dtype == "bf16" else FASTEST[kind][length]
     return BY_NAME[name], SECTIONS[problem.dim][length]
 

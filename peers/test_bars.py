@@ -145,7 +145,7 @@ class HardInputs(unittest.TestCase):
 
     def test_they_are_in_no_table_of_normal_inputs(self):
         rows = [*point(POINT, **FASTER), row(POINT, "config10", [1.0] * 9, "huge"), row(POINT, "fa4", [1.0] * 9, "huge")]
-        self.assertEqual(len(list(table.lines(rows))), 3)
+        self.assertIn("| 10 | 10.00 |", list(table.lines(rows))[2])
         self.assertEqual(len(report.of_kind(rows, "huge")), 2)
         self.assertEqual(bars.ratios(bars.bars()[0], rows)[POINT].ratio, 1.15)
 

@@ -30,8 +30,10 @@ class Inputs(unittest.TestCase):
             for last in (96, 129, 134):  # of each sequence
                 torch.testing.assert_close(large[kind][last], torch.full_like(large[kind][last], most), rtol=1e-2, atol=0)
         self.assertEqual(large["ramp2.2"][97].median(), 1)  # the second one begins anew
-        _, k, _ = self.draw(MIXED, "hot")
+        q, k, v = self.draw(MIXED, "hot")
         self.assertEqual((k == 16).all(dim=(1, 2)).nonzero().flatten().tolist(), [64, 97 + 22, 130 + 3])
+        last = parity.reference(MIXED, [q, k, v]).exact["o"][:, [96, 129, 134]]
+        torch.testing.assert_close(last, v[[64, 119, 133]].double().transpose(0, 1).repeat_interleave(2, dim=0), rtol=1e-3, atol=1e-3)
 
     def test_every_kind_is_finite_and_plain_attention_is_right_on_it(self):
         for problem in (MIXED, parse("bf16 B1 H2 Sq3 Sk300 D64"), parse("B1 H2 S200 D64 window50/0")):
