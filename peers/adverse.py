@@ -1,4 +1,4 @@
-"""How fast our kernels are on inputs that a running softmax finds hard, and under windows, against normal inputs in the same run."""
+"""How fast our kernels are on inputs that a running softmax finds hard, and under windows, against normal ones in the same run."""
 
 import interval
 import report

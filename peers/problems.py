@@ -17,7 +17,8 @@ KINDS = {
 }
 TEXT = re.compile(
     r"(?:(?P<dtype>f16|bf16) )?(?:B(?P<batch>\d+) )?H(?P<heads>\d+)(?:/(?P<kv_heads>\d+))? "
-    r"(?:S(?P<lengths>\d+(?:,\d+)*)|Sq(?P<queries>\d+) Sk(?P<keys>\d+)) D(?P<dim>\d+)(?:/(?P<value_dim>\d+))?(?: (?P<mask>full|causal|window\d+/\d+))?"
+    r"(?:S(?P<lengths>\d+(?:,\d+)*)|Sq(?P<queries>\d+) Sk(?P<keys>\d+)) "
+    r"D(?P<dim>\d+)(?:/(?P<value_dim>\d+))?(?: (?P<mask>full|causal|window\d+/\d+))?"
 )
 
 
@@ -31,7 +32,7 @@ class Problem:
     queries: int
     keys: int
     dim: int
-    mask: str = "full"  # or "causal", with as many keys as queries, or "window100/0": as many keys before and behind a query's place
+    mask: str = "full"  # or "causal", with as many keys as queries, or "window100/0": so many before and behind a query's place
     dtype: str = "f16"  # or "bf16"
     value_dim: int = 0  # columns of V and O: as many as those of Q and K unless given
     lengths: tuple = ()  # of sequences that lie one behind the other; `queries` and `keys` are then the longest

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the prototype's kernels with a recipe for each point: `python3 peers/prototype.py OUT`, for `side_by_side.py --prototype OUT`.
+"""Writes the prototype's kernels, with a recipe for each point: `python3 peers/prototype.py OUT`.
 
-The prototype is generated PTX without features: (batch, heads, sequence, dim), D64 and D128. `corpus/hopper/generate.py` prints it.
+`side_by_side.py --prototype OUT` measures them beside ours. The prototype is generated PTX without features, for D64 and D128 laid
+out (batch, heads, sequence, dim). `corpus/hopper/generate.py` prints it.
 """
 
 import gzip

@@ -149,19 +149,26 @@ def compete(problem, kind, kernels, rivals, driver, chosen, shuffle):
     return list(entered.rows.values())
 
 
+def contests(problems, chosen):
+    """Each problem with each kind of inputs; where the grid for hard ones is among the grids, it alone has them."""
+    hard = GRIDS["adverse"]() if "adverse" in chosen.grid else problems
+    return [(problem, kind) for problem in problems for kind in chosen.inputs if kind == NORMAL or problem in hard]
+
+
 def run(served, of_prototype, chosen):
     """The rows of all problems, one problem after the other; what is there is written at once."""
     driver, shuffle, rows = gpu(), random.Random(0), []
     rivals = installed(chosen.peers, next(iter(served))), of_prototype
-    contests = [(problem, kind) for problem in served for kind in chosen.inputs]
-    for number, (problem, kind) in enumerate(contests, 1):
+    planned = contests(served, chosen)
+    for number, (problem, kind) in enumerate(planned, 1):
         kernels = served[problem]
-        print(f"[{number}/{len(contests)}] {problem}, {kind}: {', '.join(kernel.name for kernel in kernels)}", flush=True)
+        print(f"[{number}/{len(planned)}] {problem}, {kind}: {', '.join(kernel.name for kernel in kernels)}", flush=True)
         start, lost = time.perf_counter(), False
         try:
             new = compete(problem, kind, kernels, rivals, driver, chosen, shuffle)
         except Exception as error:
-            new = [{"problem": str(problem), "inputs": kind, "name": "all", "ours": True, "error": f"{type(error).__name__}: {error}"}]
+            said = f"{type(error).__name__}: {error}"
+            new = [{"problem": str(problem), "inputs": kind, "name": "all", "ours": True, "error": said}]
             lost = not alive()
         times = ", ".join(f"{row['name']} {report.microseconds(row)} µs" for row in new if "us" in row)
         print(f"  {times or 'nothing measured'} ({time.perf_counter() - start:.1f} s)", flush=True)

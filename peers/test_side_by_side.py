@@ -86,6 +86,14 @@ class Runs(unittest.TestCase):
                 self.assertEqual(self.run_it("--grid", "small", "--check")[0], side_by_side.FAILED)
                 self.assertEqual(self.run_it("--grid", "small")[0], 0)
 
+    def test_hard_inputs_are_for_their_grid_where_it_takes_part(self):
+        [standard, *_], [hard, *_] = side_by_side.GRIDS["small"](), side_by_side.GRIDS["adverse"]()
+        chosen = types.SimpleNamespace(grid=["small", "adverse"], inputs=["normal", "hot"])
+        expected = [(standard, "normal"), (hard, "normal"), (hard, "hot")]
+        self.assertEqual(side_by_side.contests([standard, hard], chosen), expected)
+        chosen.grid = ["small"]
+        self.assertEqual(side_by_side.contests([standard], chosen), [(standard, "normal"), (standard, "hot")])
+
     def test_rounds_of_bars(self):
         for arguments, rounds in ((["--check"], 30), ([], 12), (["--check", "--rounds", "9"], 9)):
             with mock.patch.object(sys, "argv", ["side_by_side.py", *arguments]):
