@@ -36,32 +36,34 @@ def length_of(kernel):
     return LENGTHS.get(kernel.name, 320 if kernel.rows == 256 else 256)
 
 
-def attention_case(kernel, name, what, heads, blocks, sigma, length=None):
-    """A launch of so many blocks, which share the tiles; the heads of causal kernels are one section."""
+def attention_case(kernel, name, what, heads, blocks, sigma, length=None, batch=1, section=None):
+    """A launch of so many blocks, which share the tiles; a section has heads whose tiles follow each other by length, which is
+    all of them unless given."""
     length, dim = length or length_of(kernel), kernel.dim
-    section = heads if kernel.causal else 1
+    section = (section or heads * batch) if kernel.causal else 1
     # Kernels divide by the tiles of a section as they multiply with a reciprocal, so that there must be two or more: where
     # there is one, another follows that has no rows.
     per_head = max(math.ceil(length / kernel.rows), 2 // section)
-    case = Case(name, what, f'hop_{kernel.name}', 'fa', [blocks or per_head * heads, 1, 1], [kernel.threads, 1, 1],
+    tiles = per_head * heads * batch
+    case = Case(name, what, f'hop_{kernel.name}', 'fa', [blocks or tiles, 1, 1], [kernel.threads, 1, 1],
                 kernel.smem)
-    shape = [1, heads, length, dim]
+    shape = [batch, heads, length, dim]
     for buffer in 'qkv':
         case.buffer(buffer, kernel.element, shape, f'init = "normal({sigma!r})"', argument=False)
     case.buffer('o', kernel.element, shape, argument=False)
     for buffer, rows in zip('qkvo', (64, kernel.keys, kernel.keys, 64)):
-        case.args.append(f'{{ map = "{buffer}", dims = [{dim}, {length}, {heads}], '
+        case.args.append(f'{{ map = "{buffer}", dims = [{dim}, {length}, {heads * batch}], '
                          f'strides = [{2 * dim}, {2 * length * dim}], box = [64, {rows}, 1], swizzle = "128B" }}')
     case.buffer('lse', 'f32', shape[:3])
     # The last block leaves the counters as the next launch needs them.
     case.buffer('counters', 'u32', [2], 'init = "zeros"', 'expect = [0, 0]')
-    case.numbers('u32', length, per_head, per_head * heads, section)
+    case.numbers('u32', length, per_head, tiles, section)
     case.args.append(f'{{ f32 = {f32(LOG2_E / math.sqrt(dim))!r}, name = "scale" }}')
     case.numbers('u32', math.ceil(2 ** 32 / (section * per_head)) % 2 ** 32, section.bit_length() - 1)
     mask = 'causal-top-left' if kernel.causal else 'none'
     case.contract = ['[attention]', *[f'{part} = "{part}"' for part in ('q', 'k', 'v', 'o', 'lse')],
                      'scale = { arg = "scale", factor = "log2e" }', 'layout = "bhsd"', f'mask = "{mask}"',
-                     f'lengths = {{ q = {length}, k = {length}, batch = 1, heads = {heads}, dim = {dim} }}', '']
+                     f'lengths = {{ q = {length}, k = {length}, batch = {batch}, heads = {heads}, dim = {dim} }}', '']
     return case
 
 

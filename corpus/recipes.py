@@ -267,14 +267,17 @@ class Case:
         return [*lines, 'args = [', *[f'  {argument},' for argument in self.args], ']']
 
     def write_target(self, target, shared, suffix):
-        ptx = self.ptx + suffix
-        lines = [f'# {self.what}', *self.findings.get(target, []), *module_lines(ptx, target), *self.gpus.get(target, []), '']
+        module = [*module_lines(self.ptx + suffix, target), *self.gpus.get(target, [])]
+        with open(f'{ROOT}/{self.name}{suffix}.{target}.toml', 'w') as file:
+            file.write(self.text(shared, *self.findings.get(target, []), *module))
+
+    def text(self, shared, *head):
+        """The recipe, with these lines at its head."""
+        lines = [f'# {self.what}', *head, '']
         for buffer in self.buffers:
             lines += [*buffer, '']
         lines += [*self.earlier, *self.launch(shared), '', *self.contract]
-        text = '\n'.join(lines).replace("'", '"')
-        with open(f'{ROOT}/{self.name}{suffix}.{target}.toml', 'w') as file:
-            file.write(text)
+        return '\n'.join(lines).replace("'", '"')
 
     def write_fast(self):
         """The same launch of a module that nvcc made with -use_fast_math: flushes denormals, divides approximately."""

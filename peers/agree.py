@@ -18,6 +18,7 @@ import sys
 import interval
 import report
 from interval import Interval
+from problems import NORMAL
 
 APART, BAD_INPUT = 1, 2  # exit codes
 
@@ -98,7 +99,7 @@ def words(time, cycles, clocks):
 def main():
     chosen = options()
     try:
-        rows = [json.loads(line) for line in chosen.rows.read_text().splitlines()]
+        rows = report.of_kind(report.read([chosen.rows]), NORMAL)
         peers = chosen.peers and chosen.peers.split(",")
         compared = list(compare(points(chosen.bench.read_text()), rows, peers))
     except (OSError, ValueError, KeyError) as error:

@@ -16,16 +16,6 @@ import torch
 from plan import REST_SECONDS
 
 
-def draw(problem, sets, seed=1234):
-    """Sets of random normal (q, k, v), laid out (batch, sequence, heads, dim)."""
-    generator = torch.Generator("cuda").manual_seed(seed)
-    dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[problem.dtype]
-    shapes = problem.shapes("bshd")
-    return [
-        [torch.randn(shapes[role], device="cuda", generator=generator).to(dtype) for role in "qkv"] for _ in range(sets)
-    ]
-
-
 @dataclasses.dataclass
 class Contestant:
     """One implementation, `step(call)` in a context of its own; its times in microseconds per call, and the clocks meanwhile."""
@@ -85,12 +75,10 @@ def rounds(contestants, plan, count, stream, random, stamps):
                 contestant.clocks.append(megahertz)
 
 
-def row(contestant, problem, plan):
+def figures(contestant, problem, plan):
     """A measurement as it is written down."""
     median = statistics.median(contestant.times)
     return {
-        "problem": str(problem),
-        "name": contestant.name,
         "calls": plan.calls,
         "us": [round(time, 4) for time in contestant.times],
         "megahertz": [clock and round(clock, 1) for clock in contestant.clocks],

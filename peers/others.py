@@ -5,9 +5,11 @@ Tensors are laid out (batch, sequence, heads, dim); SDPA gets transposed views o
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import typing
 
+import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -19,6 +21,26 @@ class Peer:
     name: str
     make: typing.Callable
     context: typing.Callable = contextlib.nullcontext
+
+
+def cumulative(problem):
+    """Where each sequence begins, and where the last one ends."""
+    return torch.tensor([0, *itertools.accumulate(problem.lengths)], dtype=torch.int32, device="cuda")
+
+
+def make_fa2(problem):
+    if not problem.lengths:
+        return make_sdpa(problem)
+    places, longest, forward = cumulative(problem), problem.keys, torch.ops.aten._flash_attention_forward
+    return lambda q, k, v: forward(q, k, v, places, places, longest, longest, 0.0, problem.causal, False)[0]
+
+
+def make_cudnn(problem):
+    if not problem.lengths:
+        return make_sdpa(problem)
+    # As torch's own varlen_attn calls it: the first of its flags asks for the log-sum-exp.
+    places, longest, forward = cumulative(problem), problem.keys, torch.ops.aten._cudnn_attention_forward
+    return lambda q, k, v: forward(q, k, v, None, places, places, longest, longest, True, 0.0, problem.causal, False)[0]
 
 
 def make_sdpa(problem):
@@ -33,8 +55,12 @@ def make_sdpa(problem):
 def make_fa4(problem):
     # Its kernels compile for seconds each; the cache on disk spares the next run that.
     os.environ.setdefault("FLASH_ATTENTION_CUTE_DSL_CACHE_ENABLED", "1")
-    from flash_attn.cute import flash_attn_func
+    from flash_attn.cute import flash_attn_func, flash_attn_varlen_func
 
+    if problem.lengths:
+        places, longest = cumulative(problem), problem.keys
+        sizes = {"cu_seqlens_q": places, "cu_seqlens_k": places, "max_seqlen_q": longest, "max_seqlen_k": longest}
+        return lambda q, k, v: flash_attn_varlen_func(q, k, v, **sizes, causal=problem.causal)[0]
     return lambda q, k, v: flash_attn_func(q, k, v, causal=problem.causal)[0]
 
 
@@ -45,8 +71,8 @@ def make_triton(problem):
 
 
 PEERS = {
-    "fa2": Peer("fa2", make_sdpa, lambda: sdpa_kernel(SDPBackend.FLASH_ATTENTION)),
-    "cudnn": Peer("cudnn", make_sdpa, lambda: sdpa_kernel(SDPBackend.CUDNN_ATTENTION)),
+    "fa2": Peer("fa2", make_fa2, lambda: sdpa_kernel(SDPBackend.FLASH_ATTENTION)),
+    "cudnn": Peer("cudnn", make_cudnn, lambda: sdpa_kernel(SDPBackend.CUDNN_ATTENTION)),
     "fa4": Peer("fa4", make_fa4),
     "triton": Peer("triton", make_triton),
 }

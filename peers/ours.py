@@ -40,6 +40,8 @@ class LoadedKernel:
                 memory[kernel.roles[role]] = torch.full(shape, float("nan"), dtype=dtype, device="cuda")
         for name, buffer in kernel.scratch().items():
             memory[name] = torch.zeros(buffer.shape, dtype=DTYPES[buffer.type], device="cuda")
+            if isinstance(buffer.init, list):
+                memory[name].copy_(torch.tensor(buffer.init).view(buffer.shape))
             if buffer.init == "poison" and memory[name].is_floating_point():
                 memory[name].fill_(float("nan"))
         return memory
@@ -48,7 +50,7 @@ class LoadedKernel:
         """The kernel on one set of inputs, which are laid out (batch, sequence, heads, dim)."""
         kernel = self.kernel
         if kernel.layout == "bhsd":
-            inputs = [tensor.transpose(1, 2) for tensor in inputs]
+            inputs = [tensor.transpose(-3, -2) for tensor in inputs]
         tensors = dict(memory)
         for role, tensor in zip("qkv", inputs):
             tensors[kernel.roles[role]] = tensor.contiguous()

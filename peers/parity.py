@@ -25,19 +25,41 @@ class Reference:
 
 def reference(problem, inputs):
     """What the inputs, laid out (batch, sequence, heads, dim), give."""
+    if problem.lengths:
+        return one_behind_the_other(problem, inputs)
     group = problem.heads // problem.kv_heads
     q, k, v = (tensor.transpose(1, 2) for tensor in inputs)
     k, v = (tensor.repeat_interleave(group, dim=1) for tensor in (k, v))
     q, k, v = (tensor.flatten(0, 1) for tensor in (q, k, v))
-    mask = torch.ones(problem.queries, problem.keys, dtype=torch.bool, device=q.device).tril() if problem.causal else None
+    mask = seen(problem, q.device)
     step = max(1, SCORES_AT_ONCE // (problem.queries * problem.keys))
     parts = [[attend(*part, mask, kind) for kind in (exact, plain)] for part in zip(*(x.split(step) for x in (q, k, v)))]
     both = []
     for results in zip(*parts):
         output, log_sum_exp = (torch.cat(tensors) for tensors in zip(*results))
         shape = (problem.batch, problem.heads, problem.queries)
-        both.append({"o": output.view(*shape, problem.dim), "lse": log_sum_exp.view(shape)})
+        both.append({"o": output.view(*shape, problem.value_dim), "lse": log_sum_exp.view(shape)})
     return Reference(*both, q.dtype)
+
+
+def one_behind_the_other(problem, inputs):
+    """The same of (rows of all sequences, heads, dim): (heads, rows, dim) and (heads, rows)."""
+    sequences = zip(problem.lengths, zip(*(tensor.split(problem.lengths) for tensor in inputs)))
+    parts = [reference(problem.one(length), [tensor[None] for tensor in tensors]) for length, tensors in sequences]
+    both = [
+        {role: torch.cat([results[role][0] for results in of_kind], dim=1) for role in ("o", "lse")}
+        for of_kind in ([part.exact for part in parts], [part.plain for part in parts])
+    ]
+    return Reference(*both, inputs[0].dtype)
+
+
+def seen(problem, device):
+    """Which keys each query sees; nothing if all."""
+    every = torch.ones(problem.queries, problem.keys, dtype=torch.bool, device=device)
+    if problem.window:
+        before, behind = problem.window
+        return every.tril(problem.keys - problem.queries + behind).triu(problem.keys - problem.queries - before)
+    return every.tril() if problem.causal else None
 
 
 def exact(q):
@@ -66,7 +88,7 @@ def judge(reference, results, layout):
     """The largest error in units of what is allowed: at most 1 if the results are right."""
     ratios = []
     for role, found in results.items():
-        found = found.transpose(1, 2) if role == "o" and layout == "bshd" else found
+        found = found.transpose(-3, -2) if role == "o" and layout == "bshd" else found
         rounding = half_step(reference.exact[role], reference.dtype) if role == "o" else (
             LOG_SUM_EXP_ROUNDING * reference.exact[role].abs().clamp(min=1.0))
         ratios.append(compare(reference.exact[role], reference.plain[role], found.double(), rounding))

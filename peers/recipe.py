@@ -3,6 +3,7 @@
 import ctypes
 import dataclasses
 import gzip
+import itertools
 import math
 import pathlib
 import re
@@ -13,9 +14,10 @@ from expression import evaluate
 from problems import Problem
 
 # What a buffer may start with here. Results and inputs are filled by this program whatever the recipe says.
-SCRATCH_INITS = ("poison", "zeros")
+SCRATCH_INITS = ("poison", "zeros")  # or a list of integers
 LAYOUTS = ("bhsd", "bshd")
 MASKS = {"none": "full", "causal-top-left": "causal", "causal-bottom-right": "causal"}
+WINDOW = re.compile(r"window\((\d+),\s*(\d+)\)")
 
 
 class RecipeError(ValueError):
@@ -42,7 +44,7 @@ class Buffer:
 
     type: str
     shape: tuple
-    init: str
+    init: str | list
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,11 +169,9 @@ def problem(recipe, names):
     """The problem of `[attention]`, in the peers' words."""
     contract = recipe["attention"]
     lengths = {key: evaluate(value, names) for key, value in contract["lengths"].items()}
-    mask = contract.get("mask", "none")
-    if mask not in MASKS:
-        raise RecipeError(f"mask {mask} has no counterpart among the peers: expected one of {', '.join(MASKS)}")
-    if mask != "none" and lengths["q"] != lengths["k"]:
-        raise RecipeError(f"mask {mask} of {lengths['q']} queries and {lengths['k']} keys: expected as many of each")
+    mask = mask_of(contract.get("mask", "none"))
+    if mask == "causal" and lengths["q"] != lengths["k"]:
+        raise RecipeError(f"mask causal of {lengths['q']} queries and {lengths['k']} keys: expected as many of each")
     expected = 1 / math.sqrt(lengths["dim"])
     found = scale(recipe, names)
     if found is not None and not math.isclose(found, expected, rel_tol=1e-5):
@@ -183,9 +183,30 @@ def problem(recipe, names):
         queries=lengths["q"],
         keys=lengths["k"],
         dim=lengths["dim"],
-        mask=MASKS[mask],
+        value_dim=lengths.get("value_dim", lengths["dim"]),
+        mask=mask,
         dtype=recipe["buffer"][contract["q"]]["type"],
+        lengths=packed_lengths(recipe),
     )
+
+
+def mask_of(said):
+    """The mask in the peers' words."""
+    window = WINDOW.fullmatch(said)
+    if not window and said not in MASKS:
+        raise RecipeError(f"mask {said} has no counterpart among the peers: expected a window or one of {', '.join(MASKS)}")
+    return f"window{window[1]}/{window[2]}" if window else MASKS[said]
+
+
+def packed_lengths(recipe):
+    """The lengths of sequences that lie one behind the other; none where all have one length."""
+    cumulative = recipe["attention"].get("cumulative")
+    if not cumulative:
+        return ()
+    queries, keys = (recipe["buffer"][cumulative[role]]["init"] for role in ("q", "k"))
+    if queries != keys:
+        raise RecipeError(f"sequences of {queries} queries and {keys} keys: expected as many of each")
+    return tuple(end - start for start, end in itertools.pairwise(keys))
 
 
 def scale(recipe, names):
@@ -211,7 +232,7 @@ def check(kernel):
         if role in kernel.roles and math.prod(kernel.buffers[kernel.roles[role]].shape) != math.prod(shape):
             raise RecipeError(f"{role} has shape {kernel.buffers[kernel.roles[role]].shape}: expected {shape}")
     for name, scratch in kernel.scratch().items():
-        if scratch.init not in SCRATCH_INITS:
+        if not isinstance(scratch.init, list) and scratch.init not in SCRATCH_INITS:
             raise RecipeError(f"buffer {name} starts as {scratch.init}: expected one of {', '.join(SCRATCH_INITS)}")
     for launch in kernel.launches:
         arguments.pack(launch, kernel, dict.fromkeys(kernel.buffers, 0), lambda described, address: ctypes.c_uint64())

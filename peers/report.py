@@ -3,11 +3,33 @@
 A ratio is the peer's time over ours: above 1, ours is faster. `interval.py` says how it is made of rounds.
 """
 
+import json
+import pathlib
+import re
 import statistics
 
 import interval
+from problems import NORMAL
 
 SECOND = "#2"  # ends the name of a peer that is measured a second time, to see the noise
+PROTOTYPE = "prototype"  # the name of its kernels' rows
+
+
+def read(files):
+    """The rows that `side_by_side.py --out` wrote, of all files."""
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def config(name):
+    """The number of the configuration in a kernel's name, or the name of its file."""
+    file = pathlib.Path(name).stem
+    found = re.search(r"config(\d+)", file)
+    return found[1] if found else file
+
+
+def of_kind(rows, kind):
+    """The rows of one kind of inputs; every function below takes such."""
+    return [row for row in rows if row.get("inputs", NORMAL) == kind]
 
 
 def pairs(rows):

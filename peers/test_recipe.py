@@ -2,6 +2,7 @@
 
 import ctypes
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -10,7 +11,7 @@ import driver
 import recipe
 import tensor_map
 from expression import ExpressionError, evaluate
-from problems import GRIDS, Problem
+from problems import GRIDS, Problem, parse
 
 RECIPE = """\
 [let]
@@ -81,6 +82,14 @@ SPLIT = (
         'args = [{ buffer = "o" }, { buffer = "lse" }, { buffer = "parts" }, { u32 = "splits" }]\n[attention]',
     )
 )
+CUMULATIVE = "".join(f'[buffer.cu_{x}]\ntype = "u32"\nshape = [4]\ninit = [0, 512, 812, 820]\n' for x in "qk")
+PACKED = (
+    re.sub(r'"b", "(h|hk)", "(?:sq|max\(sk,1\))", "d"', r'820, "\1", "d"', RECIPE)
+    .replace('shape = ["b", "h", "sq"]', 'shape = ["h", 820]')
+    .replace("b = 2", "b = 3")
+    .replace("[[launch]]\n", CUMULATIVE + "[[launch]]\n")
+    .replace('"bhsd"', '"bshd"\ncumulative = { q = "cu_q", k = "cu_k" }')
+)
 STANDARD = Problem(batch=2, heads=8, kv_heads=8, queries=512, keys=512, dim=64, mask="causal", dtype="f16")
 
 
@@ -142,9 +151,32 @@ class Recipes(unittest.TestCase):
         self.assertEqual(str(grouped), "bf16 B2 H8/2 S512 D64 causal")
         self.assertNotIn(grouped, GRIDS["small"]())
 
+    def test_a_window_counts_the_pairs_that_it_shows(self):
+        window = kernel(RECIPE.replace("causal-bottom-right", "window(64,0)")).problem
+        self.assertEqual((str(window), window.window), ("f16 B2 H8 S512 D64 window64/0", (64, 0)))
+        self.assertEqual(window.pairs(), 2 * sum(min(row, 64) + 1 for row in range(512)))
+
+    def test_sequences_of_mixed_lengths(self):
+        mixed = kernel(PACKED)
+        self.assertEqual((mixed.problem, mixed.problem.lengths), (parse("H8 S512,300,8 D64 causal"), (512, 300, 8)))
+        self.assertEqual(mixed.buffers["cu_q"].init, [0, 512, 812, 820])
+        self.assertEqual(mixed.problem.shapes("bshd")["lse"], (8, 820))
+        with self.assertRaisesRegex(recipe.RecipeError, "as many of each"):
+            kernel(PACKED.replace("[0, 512, 812, 820]", "[0, 512, 811, 820]", 1))
+        with self.assertRaisesRegex(recipe.RecipeError, "q has shape"):
+            kernel(PACKED.replace("812, 820]", "812, 819]"))
+
+    def test_values_may_have_columns_of_their_own(self):
+        text = RECIPE.replace("d = 64\n", "d = 64\ndv = 32\n").replace('dim = "d" }', 'dim = "d", value_dim = "dv" }')
+        with self.assertRaisesRegex(recipe.RecipeError, "v has shape"):
+            kernel(text)
+        text = text.replace('"max(sk,1)", "d"]\ninit = "normal(1.0)"\n[buffer.o]', '"max(sk,1)", "dv"]\n[buffer.o]')
+        text = text.replace('shape = ["b", "h", "sq", "d"]\n[buffer.lse]', 'shape = ["b", "h", "sq", "dv"]\n[buffer.lse]')
+        self.assertEqual(str(kernel(text).problem), "f16 B2 H8 S512 D64/32 causal")
+
     def test_refuses_what_peers_do_not_compute(self):
         changes = {
-            "mask window": ("causal-bottom-right", "window(64,0)"),
+            "mask prefix": ("causal-bottom-right", "prefix"),
             "scale": ("0.18033688011112042", "0.2"),
             "as many of each": ("sk = 512", "sk = 1024"),
             "layout": ('"bhsd"', '"sbhd"'),

@@ -39,7 +39,7 @@ class Triton(unittest.TestCase):
                 self.assertLessEqual(error, 1, f"{problem}, {configuration}")
 
     def test_what_it_has_no_kernel_for(self):
-        for problem in (Problem(1, 1, 1, 64, 64, 96), Problem(1, 1, 1, 1, 64, 64, "causal")):
+        for problem in (Problem(1, 1, 1, 64, 64, 96), Problem(1, 1, 1, 64, 64, 128, value_dim=64), Problem(1, 1, 1, 1, 64, 64, "causal")):
             with self.assertRaises(ValueError):
                 triton_attention.make(problem)
 

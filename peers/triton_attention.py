@@ -94,8 +94,10 @@ def forward(
 
 def make(problem):
     """The call for a problem."""
-    if problem.dim not in HEAD_DIMS:
-        raise ValueError(f"head dimension {problem.dim} is not supported: expected one of {HEAD_DIMS}")
+    if problem.dim not in HEAD_DIMS or problem.value_dim != problem.dim:
+        raise ValueError(f"head dimension {problem.dim}/{problem.value_dim} is not supported: expected one of {HEAD_DIMS} twice")
+    if problem.lengths:
+        raise ValueError("mixed lengths are not supported")
     if problem.causal and problem.queries != problem.keys:
         raise ValueError("a causal mask needs as many keys as queries")
 

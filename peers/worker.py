@@ -31,7 +31,7 @@ class Opened:
         torch.cuda.empty_cache()
         self.peer, self.plan, self.stamps = peer, plan, stamps
         self.stream = torch.cuda.Stream()
-        self.inputs = measure.draw(problem, plan["sets"])
+        self.inputs = inputs.draw(problem, plan["sets"])
         # They are drawn in another stream, which the one below does not wait for.
         torch.cuda.synchronize()
         self.outputs = [None] * plan["sets"]
@@ -135,6 +135,7 @@ if __name__ == "__main__":
     try:
         import torch
 
+        import inputs
         import measure
         import parity
         from driver import Driver
