@@ -137,6 +137,12 @@ pub enum Error {
         /// The name.
         entry: String,
     },
+    /// The module has no variable of that name.
+    #[error("the loaded module has no variable `{variable}`")]
+    NoVariable {
+        /// The name.
+        variable: String,
+    },
     /// A file is not machine code for a GPU.
     #[error("{file} is not a cubin: {why}")]
     NotCubin {

@@ -145,6 +145,23 @@ impl Module {
     }
 }
 
+impl Module {
+    /// Where a variable of the module lies, and its bytes; good as long as the module lives.
+    pub fn variable(&self, name: &str) -> Result<(u64, usize), Error> {
+        let missing = || Error::NoVariable { variable: name.into() };
+        let c_name = CString::new(name).map_err(|_| missing())?;
+        let _entered = self.code.context.enter()?;
+        let (mut address, mut bytes) = (0, 0);
+        // SAFETY: the module is loaded, and the name ends with a zero byte.
+        let status = unsafe { sys::cuModuleGetGlobal_v2(&mut address, &mut bytes, self.code.handle, c_name.as_ptr()) };
+        if status == CUresult::CUDA_ERROR_NOT_FOUND as Status {
+            return Err(missing());
+        }
+        check("cuModuleGetGlobal_v2", status)?;
+        Ok((address, bytes))
+    }
+}
+
 /// Driver 580's linker places the dynamic part right behind the static one, whatever its alignment; its loader does not.
 fn has_both_kinds_of_shared_memory(text: &str) -> bool {
     let declares = |words: &str| text.lines().any(|line| line.trim_start().starts_with(words));

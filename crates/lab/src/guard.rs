@@ -63,11 +63,11 @@ guards! {
     AsyncCopies   "async-copies"       "copies to shared memory are asynchronous in the machine code";
     LocalMemory   "no-local-memory"    "the machine code touches no local memory";
     Accumulators  "opcode-types"       "tensor cores multiply in 16 bits at least and add in f32, as the contract's types demand";
-    Clocks        "clocks-agree"       "events, the GPU's timer and the host agree on how long a sample took, and nothing goes on after it";
+    Clocks        "clocks-agree"       "events, the GPU's timer and the host agree on how long a sample took";
     Status        "launch-status"      "every launch ends without an error, asked after it";
     Data          "random-data"        "what is timed is fed with random normal numbers";
     LoadedCode    "loaded-code"        "both loads of the candidate run the same machine code, by the driver's hash";
-    AfterTiming   "results-after-timing" "what the timed calls left is right, on every buffer";
+    AfterTiming   "results-after-timing" "what the timed calls had left when they ended is right, on every buffer";
     Floors        "floors"             "no time is below what the GPU's peaks allow";
     Pinned        "pinned-peers"       "peers are those of peers/lock.toml, all of them, in these versions";
     Peers         "missing-peer"       "every peer that was asked for was measured, and there is one";

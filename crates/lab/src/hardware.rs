@@ -26,11 +26,12 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// The first GPU, or why there is none; an error if there is one, and what runs beside it cannot be made.
+    /// The first GPU, or why there is none; an error if there is one that cannot be used, or what runs beside it cannot be made.
     pub fn find(python: &Path, peers: Vec<String>) -> std::io::Result<Result<Hardware, String>> {
         let cuda = match Cuda::open(0) {
             Ok(cuda) => cuda,
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error @ (cuda::Error::NoDriver | cuda::Error::NoGpu)) => return Ok(Err(error.to_string())),
+            Err(error) => return Err(std::io::Error::other(error)),
         };
         Ok(Ok(Hardware {
             cuda,

@@ -56,7 +56,7 @@ fn read(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
 }
 
 #[cfg(unix)]
-mod group {
+pub(crate) mod group {
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command};
     use std::sync::Mutex;
@@ -104,7 +104,7 @@ mod group {
 }
 
 #[cfg(not(unix))]
-mod group {
+pub(crate) mod group {
     use std::process::{Child, Command};
 
     pub fn apart(_: &mut Command) {}

@@ -1,4 +1,4 @@
-//! What kernels are fed with while they are timed.
+//! What kernels are fed with while they are timed, and that calls stand apart.
 
 use launch::resolved::Init;
 
@@ -12,8 +12,12 @@ pub fn check(case: &Case) -> Result<(), String> {
         let buffer = case.resolved.buffers.iter().find(|buffer| buffer.name == ***name);
         !buffer.is_some_and(|buffer| matches!(buffer.init, Init::Normal { .. }))
     };
-    match tensors.iter().find(is_plain) {
-        Some(name) => Err(format!("buffer `{name}` is not random: expected init = \"normal(1.0)\" for what is timed")),
-        None => Ok(()),
+    if let Some(name) = tensors.iter().find(is_plain) {
+        return Err(format!("buffer `{name}` is not random: expected init = \"normal(1.0)\" for what is timed"));
+    }
+    // A call whose first launch overlaps what stands before it runs into the call before, which no caller's kernels need allow.
+    match case.resolved.launches.first().is_some_and(|launch| launch.overlap) {
+        true => Err("the first launch has `overlap = true`: calls that are timed must not overlap each other".into()),
+        false => Ok(()),
     }
 }

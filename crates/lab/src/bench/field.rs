@@ -5,12 +5,16 @@ use std::time::Instant;
 use cuda::Cuda;
 use launch::Memory;
 
+use super::data;
 use super::point::{Contender, Missing, Point};
-use super::run::{Bencher, drawn};
+use super::run::{Bencher, drawn, drawn_set};
 use crate::case::Case;
 use crate::figures::Figure;
 use crate::gpu::{Candidate, Contract, Peer, PeerError, Plan};
 use crate::measure::{self, Reading, Stopwatch};
+
+/// What the control is called behind its name.
+const AGAIN: &str = " again";
 
 /// A field, measured, and who fell out of it on the GPU.
 pub struct Field {
@@ -24,6 +28,7 @@ impl Bencher {
     /// nobody is left, or that the GPU is lost.
     pub fn field(&mut self, cases: &[(String, Case)], contract: Contract, cold: bool) -> Result<Field, String> {
         let (_, first) = cases.first().ok_or("there is no kernel to time")?;
+        cases.iter().try_for_each(|(_, case)| data::check(case))?;
         let plan = Plan::of(&first.problem, self.device(), contract, cold, self.patience.warm_up);
         let (candidates, ready, mut absent) =
             self.open(&first.problem, plan, |cuda, seed| candidates(cuda, cases, plan, seed));
@@ -44,6 +49,13 @@ impl Bencher {
                 }
             }
         };
+        for runner in &mut runners {
+            let of_runner = |(name, _): &&(String, Case)| runner.name.trim_end_matches(AGAIN) == name;
+            if let (Machine::Kernel(candidate), Some((_, case))) = (&mut runner.machine, cases.iter().find(of_runner)) {
+                candidate.judge_again(case, |set| drawn_set(case, self.seed, set))?;
+                runner.error = candidate.error;
+            }
+        }
         let contenders = runners.iter_mut().map(|runner| runner.finish(&mut self.peers)).collect();
         let leads = |(name, _): &&(String, Case)| runners.first().is_some_and(|runner| runner.name == *name);
         let leader = cases.iter().find(leads).map_or(first, |(_, case)| case);
@@ -72,7 +84,7 @@ fn candidates(
             Err(why) => fallen.push(Missing { name: name.clone(), why }),
             Ok((candidate, again)) => {
                 runners.push(Runner::of_kernel(name.clone(), candidate));
-                runners.extend(again.map(|again| Runner::of_kernel(format!("{name} again"), again)));
+                runners.extend(again.map(|again| Runner::of_kernel(format!("{name}{AGAIN}"), again)));
             }
         }
     }
@@ -110,7 +122,11 @@ impl Runner {
     fn finish(&mut self, peers: &mut [Peer]) -> Contender {
         let allowed = self.error.value().max(1.0);
         let offence = match &self.machine {
-            Machine::Kernel(candidate) => candidate.offence.clone(),
+            Machine::Kernel(candidate) => {
+                let wrong = (self.error.value() > 1.0)
+                    .then(|| format!("what it left when it was timed is wrong: {} times what is allowed", self.error));
+                candidate.offence.clone().or(wrong)
+            }
             Machine::Peer(number) => match peers[*number].verify() {
                 Ok(after) if after.value() <= allowed => None,
                 Ok(after) => Some(format!("what it left when it was timed is wrong: {after} times what is allowed")),

@@ -34,7 +34,7 @@ pub struct Contender {
     pub name: String,
     /// The hash of the machine code that ran, or the versions of a peer.
     pub identity: String,
-    /// The largest error before anything was timed, in units of what is allowed.
+    /// The largest error, before anything was timed and after the last sample, in units of what is allowed.
     pub error: Figure,
     /// What was wrong with what a sample left.
     pub offence: Option<String>,
@@ -85,8 +85,15 @@ impl Point {
         let told = |why: String| format!("{}: {why}", self.problem);
         let faults = (0..self.contenders.len()).flat_map(|number| self.faults(number)).chain(self.other_code());
         let faults = faults.map(|(guard, why)| Objection::fail(guard, told(why)));
+        let unnamed = self.unnamed_code().map(|why| Objection::not_run(Guard::LoadedCode, told(why)));
         let doubts = self.absent().into_iter().chain(self.undecided());
-        Objections::of(faults.chain(doubts.map(|(guard, why)| Objection::ambiguous(guard, told(why)))))
+        let doubts = doubts.map(|(guard, why)| Objection::ambiguous(guard, told(why)));
+        Objections::of(faults.chain(unnamed).chain(doubts))
+    }
+
+    /// Whether what a contender left was right, and its times are such as a GPU can have.
+    pub fn is_believed(&self, number: usize) -> bool {
+        self.contenders[number].offence.is_none() && self.impossible(number).is_none()
     }
 
     /// Why the times of a contender cannot be believed. What a peer computes is the peer's affair.
@@ -107,6 +114,12 @@ impl Point {
         let [first, second] = [self.contenders.first()?, self.contenders.get(1)?].map(|one| one.identity.as_str());
         let why = format!("the candidate's two loads are of different machine code: {first} and {second}");
         (first != second).then_some((Guard::LoadedCode, why))
+    }
+
+    /// Machine code without a hash may be any: the driver gives none of a text that only its loader takes.
+    fn unnamed_code(&self) -> Option<String> {
+        let unnamed = self.contenders.iter().take(CANDIDATES).find(|one| one.identity.is_empty())?;
+        Some(format!("which machine code {} ran is not known: the driver gave none", unnamed.name))
     }
 
     /// Peers that would have been needed.
@@ -152,11 +165,11 @@ pub mod tests {
 
     /// Twenty rounds in which each contender takes that many microseconds.
     pub fn point(microseconds: &[f64]) -> Point {
-        let reading = |time: &f64| Reading { seconds: Figure::new(time * 1e-6), megahertz: None };
+        let reading = |time: &f64| Reading { seconds: Figure::new(time * 1e-6), megahertz: Some(Figure::new(1980.0)) };
         let round = |_| Round { order: vec![], readings: microseconds.iter().map(reading).collect(), condition: None };
         let contender = |number: usize| Contender {
             name: format!("contender {number}"),
-            identity: String::new(),
+            identity: "machine code".into(),
             error: Figure::new(0.5),
             offence: None,
         };
@@ -200,6 +213,17 @@ pub mod tests {
         let mut point = point(&[10.0, 10.0, 12.0]);
         point.contenders[2].offence = Some("its results are wrong".into());
         assert!(matches!(&point.judge(), State::Ambiguous { why } if why.contains("contender 2 cannot be believed")));
+    }
+
+    #[test]
+    fn without_a_hash_or_a_clock_nothing_is_shown() {
+        let mut unnamed = point(&[10.0, 10.0, 12.0]);
+        unnamed.contenders[1].identity.clear();
+        unnamed.contenders[0].identity.clear();
+        assert!(matches!(unnamed.judge(), State::NotRun { why } if why.contains("which machine code")));
+        let mut unclocked = point(&[10.0, 10.0, 12.0]);
+        unclocked.rounds.0[3].readings[2].megahertz = None;
+        assert!(matches!(unclocked.judge(), State::Ambiguous { why } if why.contains("nobody read the clock")));
     }
 
     #[test]

@@ -48,7 +48,8 @@ impl Bencher {
         let started: Vec<Result<Peer, Missing>> = std::thread::scope(|scope| {
             let start = |name: &String| workers.start(name).map_err(|error| missing(name, error));
             let handles: Vec<_> = names.iter().map(|name| scope.spawn(move || start(name))).collect();
-            handles.into_iter().filter_map(|handle| handle.join().ok()).collect()
+            let gone = |name: &String| Err(missing(name, PeerError("its thread ended".into())));
+            handles.into_iter().zip(names).map(|(handle, name)| handle.join().unwrap_or_else(|_| gone(name))).collect()
         });
         let (mut peers, mut missing) = (vec![], vec![]);
         for result in started {
@@ -108,6 +109,9 @@ impl Bencher {
                 },
             }
         };
+        for candidate in &mut candidates {
+            candidate.judge_again(case, |set| drawn_set(case, self.seed, set))?;
+        }
         let contenders = self.contenders(&candidates, &ready);
         Ok(self.finish(case, plan, contenders, absent, rounds))
     }
@@ -183,8 +187,12 @@ impl Bencher {
 
 /// Sets of buffers, each with inputs of its own.
 pub(super) fn drawn(case: &Case, seed: u64, sets: usize) -> Result<Vec<Memory>, String> {
-    let one = |set: usize| harness::memory(case, seed + set as u64, Poison::Signalling);
-    (0..sets).into_par_iter().map(one).collect::<Result<_, _>>().map_err(|error| error.to_string())
+    (0..sets).into_par_iter().map(|set| drawn_set(case, seed, set)).collect()
+}
+
+/// One of them.
+pub(super) fn drawn_set(case: &Case, seed: u64, set: usize) -> Result<Memory, String> {
+    harness::memory(case, seed + set as u64, Poison::Signalling).map_err(|error| error.to_string())
 }
 
 fn missing(name: &str, PeerError(why): PeerError) -> Missing {

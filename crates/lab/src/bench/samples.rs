@@ -42,6 +42,6 @@ mod tests {
     fn a_line_for_each_sample() {
         let text = csv(&[super::super::point::tests::point(&[10.0, 10.0, 12.0])]);
         assert_eq!(text.lines().count(), 1 + 20 * 3);
-        assert_eq!(text.lines().nth(3), Some("k,B1 H1 S64 D64,graph,10,10,0,true,contender 2,,1.2e-5,,,"));
+        assert_eq!(text.lines().nth(3), Some("k,B1 H1 S64 D64,graph,10,10,0,true,contender 2,,1.2e-5,1980.0,,"));
     }
 }

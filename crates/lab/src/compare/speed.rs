@@ -188,7 +188,9 @@ mod tests {
         new.gpu = "NVIDIA H200, sm_90, GPU-2".into();
         assert_eq!(compared(old.clone(), new.clone()).0, Verdict::Worse, "another card of the same kind");
         new.points[0].contenders[2].identity = "torch 3".into();
-        assert!(compared(old.clone(), new.clone()).1.starts_with("another version of the peer: , now torch 3"));
+        assert!(
+            compared(old.clone(), new.clone()).1.starts_with("another version of the peer: machine code, now torch 3")
+        );
         new.gpu = "NVIDIA A100, sm_80, GPU-2".into();
         let (verdict, why) = compared(old, new);
         assert_eq!(

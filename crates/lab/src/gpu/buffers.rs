@@ -54,6 +54,11 @@ impl BufferKernels {
         self.start(stream, "overwrite", buffers, &[u64::from_le_bytes([byte; 8])])
     }
 
+    /// Overwrites each with the one of the same number in another list, which is as long, and does not wait.
+    pub fn restore(&self, stream: &Stream, buffers: &Buffers, from: &Buffers) -> Result<(), cuda::Error> {
+        self.start(stream, "restore", buffers, &[from.list.address()])
+    }
+
     /// Changes signs of 16-bit numbers: the address of the masks of a row, its words, and whether zeros lose theirs.
     pub fn flip(&self, stream: &Stream, buffers: &Buffers, arguments: [u64; 3]) -> Result<(), cuda::Error> {
         self.start(stream, "flip", buffers, &arguments)
@@ -94,6 +99,11 @@ impl BufferKernels {
 }
 
 impl Prints {
+    /// As new.
+    pub fn clear(&mut self, stream: &Stream) -> Result<(), cuda::Error> {
+        self.sums.fill(stream, 0)
+    }
+
     /// All of them, after what the stream holds.
     pub fn read(&self, stream: &Stream) -> Result<Vec<Fingerprint>, cuda::Error> {
         let mut bytes = vec![0; self.count * ROW_BYTES];
@@ -157,8 +167,13 @@ mod tests {
         let launch = format!(
             "[[launch]]\nentry = \"{entry}\"\ngrid = [64, 1, 1]\nblock = [256, 1, 1]\nargs = [{{ buffer = \"list\" }}, {argument}]\n"
         );
-        let recipe = Recipe::parse("buffers.toml", &format!("{RECIPE}{FILL}{launch}")).unwrap();
-        let kernel = Kernel::with_text("buffers.ptx", &format!("{PTX}{LIST}"), recipe).unwrap();
+        run_all(&format!("{FILL}{launch}"), &format!("{PTX}{LIST}"), change)
+    }
+
+    /// Runs the launches of a recipe, and says what all buffers hold then.
+    fn run_all(launches: &str, text: &str, change: impl FnOnce(&mut Memory)) -> Vec<Vec<u8>> {
+        let recipe = Recipe::parse("buffers.toml", &format!("{RECIPE}{launches}")).unwrap();
+        let kernel = Kernel::with_text("buffers.ptx", text, recipe).unwrap();
         let mut memory = Memory::new(&kernel.resolve(&Limits::default()).unwrap(), 0).unwrap();
         change(&mut memory);
         let mut loaded = Emulator.load(&kernel).unwrap();
@@ -184,6 +199,29 @@ mod tests {
         let after = run("overwrite", "{ u64 = 11936128518282651045 }", |_| ());
         assert_eq!(after[0], [0xa5; 20019]);
         assert_eq!(after[1], [0xa5; 8]);
+    }
+
+    #[test]
+    fn every_byte_is_copied_and_none_behind() {
+        let fill = "
+.visible .entry fill_copies(.param .u64 copies, .param .u64 from)
+{
+    .reg .b64 %copies, %from;
+    ld.param.u64 %copies, [copies];
+    ld.param.u64 %from, [from];
+    st.global.u64 [%copies], %from;
+    ret;
+}
+";
+        let launches = "[buffer.from]\ntype = \"u8\"\nshape = [20019]\ninit = \"normal(70.0)\"\n\
+                        [buffer.copies]\ntype = \"u64\"\nshape = [4]\ninit = \"zeros\"\n";
+        let restore = "[[launch]]\nentry = \"fill_copies\"\ngrid = [1, 1, 1]\nblock = [1, 1, 1]\n\
+                       args = [{ buffer = \"copies\" }, { buffer = \"from\" }]\n\
+                       [[launch]]\nentry = \"restore\"\ngrid = [32, 1, 1]\nblock = [256, 1, 1]\n\
+                       args = [{ buffer = \"list\" }, { buffer = \"copies\" }]\n";
+        let after = run_all(&format!("{launches}{FILL}{restore}"), &format!("{PTX}{LIST}{fill}"), |_| ());
+        assert_eq!(after[0], after[4]);
+        assert!(after[1].iter().any(|byte| *byte != 0), "the other buffer is as it was");
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The calls of a sample, on sets of buffers that are placed on the GPU.
 
-use cuda::{Cuda, Loaded, Stream};
-use launch::{Kernel, Memory};
-use ptx::Space;
+use std::time::Instant;
 
 use super::delay::Delay;
+use super::keepsakes::variables;
 use super::plan::Plan;
 use super::stamp::Stamps;
 use crate::case::Case;
+use cuda::{Cuda, Loaded, Stream};
+use launch::{Kernel, Memory};
 
 /// Whom calls are for.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +22,7 @@ pub struct Calls {
     /// Those of samples, and behind them those of warm-ups.
     pub sets: Vec<Loaded>,
     pub stamps: Stamps,
-    /// Behind the last call.
+    /// Behind the last call of a sample.
     pub delay: Option<Delay>,
     plan: Plan,
 }
@@ -39,18 +40,31 @@ impl Calls {
         &self.sets[..self.plan.sets]
     }
 
-    /// Puts the plan's calls into a stream, between two stamps.
+    /// Puts the plan's calls into a stream.
     pub fn enqueue(&mut self, stream: &Stream, purpose: For) -> Result<(), cuda::Error> {
+        (0..self.plan.calls).try_for_each(|call| self.call(call, stream, purpose))?;
+        self.delay.iter().try_for_each(|delay| delay.enqueue(stream))
+    }
+
+    /// One after the other, each waited for before the next begins; the seconds of all by the host's clock.
+    pub fn one_by_one(&mut self, stream: &Stream, purpose: For) -> Result<f64, cuda::Error> {
+        let mut seconds = 0.0;
+        for call in 0..self.plan.calls {
+            let begun = Instant::now();
+            self.call(call, stream, purpose)?;
+            stream.synchronise()?;
+            seconds += begun.elapsed().as_secs_f64();
+        }
+        Ok(seconds)
+    }
+
+    fn call(&mut self, number: usize, stream: &Stream, purpose: For) -> Result<(), cuda::Error> {
         let (of_samples, of_warm_ups) = self.sets.split_at_mut(self.plan.sets);
         let sets = match purpose {
             For::Sample => of_samples,
             For::WarmUp => of_warm_ups,
         };
-        let count = sets.len();
-        self.stamps.begin(stream)?;
-        (0..self.plan.calls).try_for_each(|call| sets[call % count].enqueue(stream))?;
-        self.delay.iter().try_for_each(|delay| delay.enqueue(stream))?;
-        self.stamps.end(stream)
+        sets[number % sets.len()].enqueue(stream)
     }
 }
 
@@ -66,9 +80,7 @@ pub(crate) enum Code {
 impl Code {
     /// A kernel with variables of its own in global memory could tell its next call what this one did: each call has new ones.
     fn of(kernel: &Kernel) -> Code {
-        let module = kernel.module();
-        let mut variables = module.variables.iter().chain(module.functions.iter().flat_map(|one| &one.variables));
-        if variables.any(|variable| variable.space == Space::Global) { Code::Apart } else { Code::Shared }
+        if variables(kernel.module()).is_empty() { Code::Shared } else { Code::Apart }
     }
 }
 

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use cuda::{Cuda, Event, Graph, Loaded, Stream};
 use launch::{Contents, Memory};
 
-use super::buffers::{BufferKernels, Buffers, Fingerprint};
+use super::buffers::{BufferKernels, Buffers, Fingerprint, Prints};
 use super::calls::{Calls, For, numbers};
 use super::clocks::Clocks;
 use super::delay::Delay;
+use super::keepsakes::Keepsakes;
 use super::plan::{Contract, Plan, REST};
 use super::rows;
 use super::signs::Signs;
@@ -19,11 +20,8 @@ use crate::measure::Reading;
 /// Bytes of NaN in every type, and of plausible numbers: what outputs hold before a sample, in turns.
 const POISON: [u8; 2] = [0xff, 0xa5];
 
-/// Clocks may disagree because the host was busy with something else; who leaves work outside of what is timed does it every time.
+/// Clocks may disagree because the host was busy with something else.
 const ATTEMPTS: usize = 3;
-
-/// Decides which rows of large problems are checked.
-const ROWS_SEED: u64 = 1;
 
 /// A case on a GPU, with as many sets of buffers as the plan says.
 pub struct Candidate {
@@ -35,13 +33,16 @@ pub struct Candidate {
     values: Buffers,
     results: Buffers,
     signs: Signs,
+    keepsakes: Keepsakes,
     kernels: BufferKernels,
+    /// Of the outputs, where the last sample left them.
+    prints: Prints,
     plan: Plan,
     stream: Stream,
     graphs: Option<Graphs>,
     samples: usize,
-    /// Seconds that it takes to ask whether all of the GPU is idle, when it is.
-    asking: f64,
+    /// Of the case's outputs, in the recipe.
+    written: Vec<usize>,
     /// What inputs held before anything ran, and outputs after the first run, which nobody timed.
     before: Vec<Fingerprint>,
     after: Vec<Fingerprint>,
@@ -59,40 +60,39 @@ struct Graphs {
     warm_up: Graph,
 }
 
+/// Seconds of all calls, what each clock says of them, and the megahertz of the GPU's own.
+type Taken = (f64, Clocks, Option<f64>);
+
 impl Candidate {
     /// Loads, runs every set once, and judges the first: what is wrong is not timed.
     pub fn new(cuda: &Cuda, case: &Case, plan: Plan, memories: &[Memory]) -> Result<Candidate, String> {
-        let (mut candidate, outputs) =
-            Candidate::place(cuda, case, plan, memories).map_err(|error| error.to_string())?;
-        candidate.error = candidate.first_run(case, &memories[0], &outputs)?;
+        let mut candidate = Candidate::place(cuda, case, plan, memories).map_err(|error| error.to_string())?;
+        candidate.error = candidate.first_run(case, &memories[0])?;
         if plan.contract == Contract::Graph {
             candidate.graphs = Some(candidate.capture().map_err(|error| error.to_string())?);
         }
         Ok(candidate)
     }
 
-    /// Also the numbers of the outputs among a set's buffers.
-    fn place(
-        cuda: &Cuda,
-        case: &Case,
-        plan: Plan,
-        memories: &[Memory],
-    ) -> Result<(Candidate, Vec<usize>), cuda::Error> {
+    fn place(cuda: &Cuda, case: &Case, plan: Plan, memories: &[Memory]) -> Result<Candidate, cuda::Error> {
         let stream = Stream::new(cuda.context())?;
         let calls = Calls::new(cuda, case, plan, memories)?;
         let kernels = BufferKernels::new(cuda.context())?;
-        let [inputs, outputs] = [case.inputs(), case.outputs()].map(|names| numbers(case, &names));
+        let [inputs, written] = [case.inputs(), case.outputs()].map(|names| numbers(case, &names));
         let list = |sets: &[Loaded], numbers: &[usize]| {
             let of_set = |set: &Loaded| numbers.iter().map(|number| set.address(*number)).collect::<Vec<_>>();
             kernels.list(&stream, &sets.iter().flat_map(of_set).collect::<Vec<_>>())
         };
         let [values, results] = [&case.contract.v, &case.contract.o].map(|name| numbers(case, &[name.as_str()]));
-        let candidate = Candidate {
+        let outputs = list(&calls.sets, &written)?;
+        Ok(Candidate {
             values: list(calls.of_samples(), &values)?,
             results: list(calls.of_samples(), &results)?,
             signs: Signs::new(&kernels, &stream, case.problem.value_dim() as usize)?,
             inputs: list(&calls.sets, &inputs)?,
-            outputs: list(&calls.sets, &outputs)?,
+            keepsakes: Keepsakes::of(case, &calls.sets, &kernels, &stream)?,
+            prints: kernels.prints(&stream, calls.sets.len() * written.len())?,
+            outputs,
             cubin: calls.sets[0].module().hash(),
             calls,
             kernels,
@@ -100,17 +100,16 @@ impl Candidate {
             stream,
             graphs: None,
             samples: 0,
-            asking: 0.0,
+            written,
             before: vec![],
             after: vec![],
             error: Figure::new(f64::INFINITY),
             offence: None,
-        };
-        Ok((candidate, outputs))
+        })
     }
 
     /// Runs every set and remembers what it left.
-    fn first_run(&mut self, case: &Case, memory: &Memory, outputs: &[usize]) -> Result<Figure, String> {
+    fn first_run(&mut self, case: &Case, memory: &Memory) -> Result<Figure, String> {
         let words = |error: cuda::Error| error.to_string();
         self.before = self.kernels.fingerprints(&self.stream, &self.inputs).map_err(words)?;
         for set in &mut self.calls.sets {
@@ -118,22 +117,44 @@ impl Candidate {
         }
         self.signs.flip(&self.kernels, &self.stream, &self.results, (0, true)).map_err(words)?;
         self.after = self.kernels.fingerprints(&self.stream, &self.outputs).map_err(words)?;
-        let mut left = memory.clone();
-        for &output in outputs {
-            let bytes = self.calls.sets[0].contents(&self.stream, output).map_err(words)?;
-            left.buffers[output].contents = Contents::from(bytes);
-        }
-        let error = rows::error(case, &left, ROWS_SEED)?;
+        let error = self.judge(case, 0, memory)?;
         if error.value() > 1.0 {
             return Err(format!("wrong: its error is {error} times what is allowed"));
         }
         Ok(error)
     }
 
+    /// The error of what a set holds now, by the oracle; `memory` is what the set was given. Which rows of a large problem are computed, no
+    /// kernel can know.
+    fn judge(&self, case: &Case, set: usize, memory: &Memory) -> Result<Figure, String> {
+        let mut left = memory.clone();
+        for &output in &self.written {
+            let bytes = self.calls.sets[set].contents(&self.stream, output).map_err(|error| error.to_string())?;
+            left.buffers[output].contents = Contents::from(bytes);
+        }
+        rows::error(case, &left, fastrand::u64(..))
+    }
+
+    /// The same of what the last sample left in a set that is drawn now; `memory` draws what a set was given.
+    pub fn judge_again(&mut self, case: &Case, memory: impl Fn(usize) -> Result<Memory, String>) -> Result<(), String> {
+        let set = fastrand::usize(..self.plan.sets);
+        let error = self.judge(case, set, &memory(set)?)?;
+        if error.value() > self.error.value() {
+            self.error = error;
+        }
+        Ok(())
+    }
+
     fn capture(&mut self) -> Result<Graphs, cuda::Error> {
         let Candidate { calls, stream, .. } = self;
-        let mut record = |purpose| Graph::capture(stream, || calls.enqueue(stream, purpose));
-        Ok(Graphs { sample: record(For::Sample)?, warm_up: record(For::WarmUp)? })
+        let warm_up = Graph::capture(stream, || calls.enqueue(stream, For::WarmUp))?;
+        // Stamps stand inside: a graph's launch takes time, too.
+        let sample = Graph::capture(stream, || {
+            calls.stamps.begin(stream)?;
+            calls.enqueue(stream, For::Sample)?;
+            calls.stamps.end(stream)
+        })?;
+        Ok(Graphs { sample, warm_up })
     }
 
     /// From now on each call takes so many seconds longer: what a sample's calls lose is lost at its end.
@@ -148,7 +169,8 @@ impl Candidate {
     }
 
     /// Poisons all outputs, changes signs of V, rests, warms up, times the plan's calls, and looks at what they left. Nothing stands
-    /// between warming up and the sample: its clock and the cache are what the same work made of them.
+    /// between warming up and the sample: its clock and the cache are what the same work made of them. And nobody waits between the
+    /// sample and the look: what is not done when the calls have ended is not done.
     pub fn sample(&mut self) -> Result<Reading, String> {
         let mut reading = self.attempt().map_err(|error| error.to_string())?;
         for _ in 1..ATTEMPTS {
@@ -174,63 +196,86 @@ impl Candidate {
         self.samples += 1;
         self.kernels.overwrite(&self.stream, &self.outputs, byte)?;
         self.signs.flip(&self.kernels, &self.stream, &self.values, (self.samples, false))?;
-        // To ask whether all of the GPU is idle takes time by itself, the more streams and modules there are.
+        self.keepsakes.restore(&self.kernels, &self.stream)?;
+        self.prints.clear(&self.stream)?;
+        self.calls.stamps.clear(&self.stream)?;
         self.stream.synchronise()?;
-        let asked = Instant::now();
-        self.stream.context().synchronise()?;
-        self.asking = asked.elapsed().as_secs_f64();
         std::thread::sleep(REST);
         Ok(())
     }
 
     fn timed(&mut self) -> Result<Result<Reading, String>, cuda::Error> {
-        let calls = self.plan.calls as f64;
         for _ in 0..self.plan.warm_ups {
-            self.enqueue(For::WarmUp)?;
+            match &self.graphs {
+                Some(graphs) => graphs.warm_up.launch(&self.stream)?,
+                None => self.calls.enqueue(&self.stream, For::WarmUp)?,
+            }
         }
-        if self.graphs.is_none() {
-            self.stream.synchronise()?;
-        }
-        let begun = Instant::now();
-        let start = Event::record(&self.stream)?;
-        self.enqueue(For::Sample)?;
-        let issued = begun.elapsed().as_secs_f64();
-        let end = Event::record(&self.stream)?;
-        // All of the GPU: what a kernel left on another stream counts, too.
-        self.stream.synchronise()?;
-        let ended = begun.elapsed().as_secs_f64();
-        self.stream.context().synchronise()?;
-        let waited = begun.elapsed().as_secs_f64();
-        let (events, passed) = (end.since(&start)?.as_secs_f64(), self.calls.stamps.passed(&self.stream)?);
-        let seconds = match self.plan.contract {
-            // Events stand outside of the graph, and see how long its launch takes, too.
-            Contract::Graph => passed.seconds,
-            Contract::Stream => events,
-            Contract::Latency => waited,
-            Contract::Host => issued,
+        let (seconds, clocks, megahertz) = match self.plan.contract {
+            Contract::Graph => self.in_a_graph()?,
+            contract => self.call_by_call(contract)?,
         };
-        let clocks = Clocks { events, timer: passed.seconds, host: waited, after: waited - ended - self.asking };
-        if let Some(why) = clocks.disagreement(self.plan.contract) {
-            return Ok(Err(why));
-        }
-        let megahertz = passed.megahertz.map(Figure::new);
-        Ok(Ok(Reading { seconds: Figure::new(seconds / calls), megahertz }))
+        // What a kernel did wrong is told here.
+        self.stream.context().synchronise()?;
+        Ok(match clocks.disagreement(self.plan.contract) {
+            Some(why) => Err(why),
+            None => Ok(Reading {
+                seconds: Figure::new(seconds / self.plan.calls as f64),
+                megahertz: megahertz.map(Figure::new),
+            }),
+        })
     }
 
-    fn enqueue(&mut self, purpose: For) -> Result<(), cuda::Error> {
-        match (&self.graphs, purpose) {
-            (None, purpose) => self.calls.enqueue(&self.stream, purpose),
-            (Some(graphs), For::Sample) => graphs.sample.launch(&self.stream),
-            (Some(graphs), For::WarmUp) => graphs.warm_up.launch(&self.stream),
-        }
+    /// Behind warm-ups that are still under way: the host puts all of it into the stream before it waits.
+    fn in_a_graph(&mut self) -> Result<Taken, cuda::Error> {
+        let start = Event::record(&self.stream)?;
+        self.graphs.iter().try_for_each(|graphs| graphs.sample.launch(&self.stream))?;
+        let end = Event::record(&self.stream)?;
+        self.take_prints()?;
+        start.synchronise()?;
+        let begun = Instant::now();
+        end.synchronise()?;
+        let host = begun.elapsed().as_secs_f64();
+        let (events, passed) = (end.since(&start)?.as_secs_f64(), self.calls.stamps.passed(&self.stream)?);
+        Ok((passed.seconds, Clocks { events, timer: passed.seconds, host }, passed.megahertz))
+    }
+
+    /// What the host does is part of what is timed, and stamps are not.
+    fn call_by_call(&mut self, contract: Contract) -> Result<Taken, cuda::Error> {
+        self.calls.stamps.begin(&self.stream)?;
+        self.stream.synchronise()?;
+        let begun = Instant::now();
+        let start = Event::record(&self.stream)?;
+        let waited = match contract {
+            Contract::Latency => self.calls.one_by_one(&self.stream, For::Sample)?,
+            _ => self.calls.enqueue(&self.stream, For::Sample).map(|()| 0.0)?,
+        };
+        let issued = begun.elapsed().as_secs_f64();
+        let end = Event::record(&self.stream)?;
+        self.calls.stamps.end(&self.stream)?;
+        self.take_prints()?;
+        end.synchronise()?;
+        let host = begun.elapsed().as_secs_f64();
+        let (events, passed) = (end.since(&start)?.as_secs_f64(), self.calls.stamps.passed(&self.stream)?);
+        let seconds = match contract {
+            Contract::Host => issued,
+            Contract::Latency => waited,
+            _ => events,
+        };
+        Ok((seconds, Clocks { events, timer: passed.seconds, host }, passed.megahertz))
+    }
+
+    /// Right behind the sample, in its stream: signs go back, and every output is reduced to a fingerprint.
+    fn take_prints(&mut self) -> Result<(), cuda::Error> {
+        self.signs.flip(&self.kernels, &self.stream, &self.results, (self.samples, true))?;
+        self.kernels.take(&self.stream, &self.outputs, &self.prints, 0)
     }
 
     /// But for the signs, the sample and its warm-up left in every set what the first run did, and no input was changed.
     fn look(&self) -> Result<Option<String>, cuda::Error> {
         let sample = self.samples;
         self.signs.flip(&self.kernels, &self.stream, &self.values, (sample, false))?;
-        self.signs.flip(&self.kernels, &self.stream, &self.results, (sample, true))?;
-        if self.kernels.fingerprints(&self.stream, &self.outputs)? != self.after {
+        if self.prints.read(&self.stream)? != self.after {
             return Ok(Some(format!(
                 "what sample {sample} or its warm-up computed differs from the same calls outside of the timing: it did not do the \
                  work, or does it differently from call to call"

@@ -8,6 +8,7 @@ mod calls;
 mod candidate;
 mod clocks;
 mod delay;
+mod keepsakes;
 mod peer;
 mod plan;
 pub(crate) mod rows;

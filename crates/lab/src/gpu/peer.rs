@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use super::plan::{Plan, REST};
 use crate::figures::Figure;
 use crate::measure::Reading;
+use crate::process::group;
 
 /// How long a peer may take: to start and compile for a problem, and for a sample.
 const START: Duration = Duration::from_secs(240);
@@ -56,8 +57,10 @@ impl Peer {
     fn start(python: &Path, script: &Path, name: &str) -> Result<Peer, PeerError> {
         let mut command = Command::new(python);
         command.arg(script).arg(name).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        group::apart(&mut command);
         let refused = |error: std::io::Error| PeerError(format!("{} does not start: {error}", python.display()));
         let mut child = command.spawn().map_err(refused)?;
+        group::remember(&child);
         let (Some(requests), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(PeerError("its pipes are gone".into()));
         };
@@ -103,9 +106,21 @@ impl Peer {
         self.answer(limit)
     }
 
+    /// With all that it has started; once, since its number may be another's afterwards.
+    fn end(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            group::end(&mut self.child);
+            let _ = self.child.wait();
+        }
+    }
+
     fn answer(&mut self, limit: Duration) -> Result<Value, PeerError> {
         let line = self.answers.recv_timeout(limit).map_err(|error| match error {
-            RecvTimeoutError::Timeout => PeerError(format!("no answer within {} s", limit.as_secs())),
+            RecvTimeoutError::Timeout => {
+                // What it has put on the GPU would run beside everybody else's samples, and its answer come when something else is asked.
+                self.end();
+                PeerError(format!("no answer within {} s, so its process was ended", limit.as_secs()))
+            }
             RecvTimeoutError::Disconnected => PeerError("its process ended".into()),
         })?;
         let answer: Value =
@@ -120,8 +135,8 @@ impl Peer {
 impl Drop for Peer {
     fn drop(&mut self) {
         // It holds nothing that needs an orderly end, and may hang.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.end();
+        group::forget(&self.child);
     }
 }
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use super::peer::Workers;
 
-const SCRIPTS: [(&str, &str); 14] = [
+const SCRIPTS: [(&str, &str); 15] = [
     ("worker.py", include_str!("../../../../peers/worker.py")),
     ("stamp.ptx", include_str!("../../../../peers/stamp.ptx")),
     ("stamps.py", include_str!("../../../../peers/stamps.py")),
     ("plan.py", include_str!("../../../../peers/plan.py")),
     ("measure.py", include_str!("../../../../peers/measure.py")),
+    ("inputs.py", include_str!("../../../../peers/inputs.py")),
     ("parity.py", include_str!("../../../../peers/parity.py")),
     ("others.py", include_str!("../../../../peers/others.py")),
     ("triton_attention.py", include_str!("../../../../peers/triton_attention.py")),

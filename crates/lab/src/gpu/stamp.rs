@@ -31,6 +31,11 @@ impl Stamps {
         Ok(Stamps { module, buffers })
     }
 
+    /// Nothing of an earlier sample is left to be read.
+    pub fn clear(&mut self, stream: &Stream) -> Result<(), cuda::Error> {
+        self.buffers.iter_mut().try_for_each(|buffer| buffer.fill(stream, 0))
+    }
+
     pub fn begin(&self, stream: &Stream) -> Result<(), cuda::Error> {
         self.stamp(stream, 0)
     }

@@ -31,7 +31,8 @@ pub fn rank(point: &Point) -> Ranking {
     let undecided = |why: &str| Ranking::Undecided { why: why.into() };
     let Some(same) = point.same() else { return undecided("no round has a time of every contender") };
     let rounds = &point.rounds;
-    let mut order: Vec<usize> = (0..point.contenders.len()).filter(|number| *number != CONTROL).collect();
+    let has_a_rank = |number: &usize| *number != CONTROL && point.is_believed(*number);
+    let mut order: Vec<usize> = (0..point.contenders.len()).filter(has_a_rank).collect();
     // The interval against the first contender has the mean of the paired logs: nothing else sorts as it does.
     let speed = |number: usize| interval(rounds, number, 0, seconds).map_or(f64::NEG_INFINITY, |one| one.ratio.value());
     order.sort_by(|one, other| speed(*other).total_cmp(&speed(*one)));
@@ -100,6 +101,13 @@ mod tests {
         assert_eq!(ranks(&point(&[10.0, 10.0, 8.0, 12.0])), [(2, 1), (0, 2), (3, 3)]);
         let Ranking::Ranked(all) = rank(&point(&[10.0, 10.0, 8.0])) else { panic!() };
         assert_eq!(all[1].against_first.to_string(), "0.800 [0.800, 0.800]");
+    }
+
+    #[test]
+    fn who_did_not_do_the_work_or_cannot_have_has_no_place() {
+        let mut point = point(&[10.0, 10.0, 2.0, 0.1, 12.0]);
+        point.contenders[2].offence = Some("did not do the work".into());
+        assert_eq!(ranks(&point), [(0, 1), (4, 2)]);
     }
 
     #[test]

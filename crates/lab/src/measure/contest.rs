@@ -108,7 +108,10 @@ mod tests {
             }
             self.taken += 1;
             let log = self.drift + noise(&mut self.random, self.own);
-            Ok(Reading { seconds: Figure::new(self.seconds[contender] * log.exp()), megahertz: None })
+            Ok(Reading {
+                seconds: Figure::new(self.seconds[contender] * log.exp()),
+                megahertz: Some(Figure::new(1980.0)),
+            })
         }
     }
 
@@ -154,7 +157,7 @@ mod tests {
                 if self.0 > 10 {
                     Err("died".into())
                 } else {
-                    Ok(Reading { seconds: Figure::new(1.0), megahertz: None })
+                    Ok(Reading { seconds: Figure::new(1.0), megahertz: Some(Figure::new(1980.0)) })
                 }
             }
         }
@@ -162,7 +165,7 @@ mod tests {
         struct Late(usize);
         impl Stopwatch for Late {
             fn sample(&mut self, _: usize) -> Result<Reading, String> {
-                Ok(Reading { seconds: Figure::new(1.0), megahertz: None })
+                Ok(Reading { seconds: Figure::new(1.0), megahertz: Some(Figure::new(1980.0)) })
             }
             fn has_time(&mut self) -> bool {
                 self.0 += 1;

@@ -90,10 +90,13 @@ pub(super) fn doubts(
         None => Some("the candidate was not timed against itself".into()),
         Some(same) => differs_from_itself(same),
     };
-    let (in_time, in_cycles) = (Verdict::of(time), cycles.map(Verdict::of));
-    let in_cycles = in_cycles.filter(|in_cycles| in_time.is_decided() && *in_cycles != in_time);
-    let clock = "the clock is part of the difference";
-    let of_clock = in_cycles.map(|in_cycles| format!("{in_time} in time and {in_cycles} in cycles: {clock}"));
+    let in_time = Verdict::of(time);
+    let of_clock = match cycles.map(Verdict::of) {
+        _ if !in_time.is_decided() => None,
+        None => Some(format!("{in_time} in time, and nobody read the clock")),
+        Some(in_cycles) => (in_cycles != in_time)
+            .then(|| format!("{in_time} in time and {in_cycles} in cycles: the clock is part of the difference")),
+    };
     let undecided = match in_time {
         Verdict::Ambiguous { why } => Some(why),
         _ => None,
@@ -115,7 +118,8 @@ mod tests {
     }
 
     fn verdict(low: f64, high: f64) -> String {
-        Versus::new(between(low, high), None, Some(&between(0.999, 1.001))).verdict.to_string()
+        let interval = between(low, high);
+        Versus::new(interval, Some(interval), Some(&between(0.999, 1.001))).verdict.to_string()
     }
 
     #[test]
@@ -132,6 +136,8 @@ mod tests {
     fn a_difference_that_is_only_the_clocks_is_none() {
         let (same, faster, equal) = (between(0.999, 1.001), between(1.03, 1.04), between(0.995, 1.004));
         assert_eq!(Versus::new(faster, Some(faster), Some(&same)).verdict, Verdict::Faster);
+        let unread = Versus::new(faster, None, Some(&same)).verdict;
+        assert!(matches!(&unread, Verdict::Ambiguous { why } if why.contains("nobody read the clock")));
         let only_time = Versus::new(faster, Some(equal), Some(&same)).verdict;
         assert!(matches!(&only_time, Verdict::Ambiguous { why } if why.contains("FASTER in time and EQUAL in cycles")));
     }
@@ -139,8 +145,9 @@ mod tests {
     #[test]
     fn noise_that_shows_in_the_candidate_itself_decides_nothing() {
         let faster = between(1.03, 1.04);
-        assert!(!Versus::new(faster, None, Some(&between(1.006, 1.012))).verdict.is_decided());
-        assert!(!Versus::new(faster, None, None).verdict.is_decided());
-        assert!(Versus::new(faster, None, Some(&between(1.001, 1.012))).verdict.is_decided());
+        let verdict = |same: Option<&Interval>| Versus::new(faster, Some(faster), same).verdict;
+        assert!(!verdict(Some(&between(1.006, 1.012))).is_decided());
+        assert!(!verdict(None).is_decided());
+        assert!(verdict(Some(&between(1.001, 1.012))).is_decided());
     }
 }

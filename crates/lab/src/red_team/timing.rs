@@ -17,8 +17,9 @@ pub const ATTACKS: &[Attack] = &[
     row(HERE, "one-works-for-all",     "n calls, of which one does something",                       &[Guard::AfterTiming], one_works_for_all),
     row(HERE, "changed-while-timed",   "inputs made simpler between two calls",                      &[Guard::AfterTiming], changed_while_timed),
     row(HERE, "failed-launch",         "the time of launches that failed",                           &[Guard::AfterTiming], failed_launch),
-    row(HERE, "other-stream",          "a short call: the work goes on elsewhere after it",          &[Guard::Clocks],      other_stream),
+    row(HERE, "other-stream",          "a short call: the work goes on elsewhere after it",          &[Guard::AfterTiming], other_stream),
     row(HERE, "lying-clock",           "half the time, by a clock of its own",                       &[Guard::Clocks],      lying_clock),
+    row(HERE, "lying-gpu",             "half the time, by all clocks of the GPU",                    &[Guard::Clocks],      lying_gpu),
     row(HERE, "warm-cache",            "bandwidth, of a cache",                                      &[Guard::Floors],      warm_cache),
     row(HERE, "below-physics",         "a record",                                                   &[Guard::Floors],      below_physics),
     row(HERE, "zero-in-a-mean",        "a geometric mean with a zero in it",                         &[Guard::Floors, Guard::Decided], zero_in_a_mean),
@@ -68,11 +69,15 @@ fn failed_launch(off: &[Guard]) -> Result<Objections, String> {
 }
 
 fn other_stream(off: &[Guard]) -> Result<Objections, String> {
-    candidate(Sample { after: 1.0, ..Sample::honest(5.0) }, off)
+    candidate(Sample { wrote: |_, call| call < 150, ..Sample::honest(5.0) }, off)
 }
 
 fn lying_clock(off: &[Guard]) -> Result<Objections, String> {
     candidate(Sample { timer: 2.0, ..Sample::honest(5.0) }, off)
+}
+
+fn lying_gpu(off: &[Guard]) -> Result<Objections, String> {
+    candidate(Sample { host: 2.0, ..Sample::honest(5.0) }, off)
 }
 
 /// One query against many keys is bound by memory: 67 MB take 14 µs.

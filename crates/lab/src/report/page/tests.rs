@@ -9,7 +9,7 @@ use crate::Cost;
 use crate::case::Case;
 use crate::figures::{Figure, Found, Seen, Spot, Subject};
 use crate::pack::{code_path, squeezed};
-use crate::report::chart::tests::{point, points};
+use crate::report::chart::tests::{point, points, unclocked};
 use crate::sass::census;
 use crate::stages::half::Half;
 use crate::stages::{Record, Subjects, assemble, code, parity, resources, sanitize, stress};
@@ -195,6 +195,7 @@ fn what_was_measured_is_shown() {
     assert_eq!(section(&page, "throughput").matches("<svg").count(), 1);
     assert_eq!(section(&page, "shapes").matches("<svg").count(), 2);
     assert_eq!(section(&page, "samples").matches("<details").count(), 2);
+    let page = Made::small().page(&[points()[0].clone(), unclocked(points()[1].clone())]);
     assert_eq!(section(&page, "samples").matches("The clock was not read").count(), 1);
 }
 

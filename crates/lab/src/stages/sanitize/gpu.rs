@@ -108,32 +108,44 @@ fn checked(
     let more: &[&str] = if checker.name == "initcheck" { &["--leave-poison"] } else { &[] };
     let process = hardware.watched(tool, &options, kernel, more).map_err(|error| format!("{name}: {error}"))?;
     let said = std::fs::read_to_string(&log).unwrap_or_default();
-    let said = said.lines().map(|line| line.trim_start_matches('=').trim().to_string()).filter(|line| !line.is_empty());
     let result: Value = serde_json::from_str(&process.output).unwrap_or_default();
     let launch = |launch: &Value| Some(format!("{} {}", launch["entry"].as_str()?, launch["grid"]));
     let launches = result["launches"].as_array();
     Ok(Checked {
         tool: checker.name.into(),
-        said: said.take(MOST_LINES).collect(),
+        said: shortened(&said),
         launched: launches.map_or(vec![], |all| all.iter().filter_map(launch).collect()),
         right: process.code == Some(0) && result["verdict"] == "pass" && result["changed"] != Value::Array(vec![]),
     })
 }
 
-/// Of a tool's log: the summary is its last line, and reports of many errors are all alike.
+/// Of a tool's log: reports of many errors are all alike.
 const MOST_LINES: usize = 60;
+
+/// The first lines of a log, and its summary, which is the last.
+fn shortened(log: &str) -> Vec<String> {
+    let lines = log.lines().map(|line| line.trim_start_matches('=').trim().to_string()).filter(|line| !line.is_empty());
+    let mut lines: Vec<String> = lines.collect();
+    let summary = lines.iter().rposition(|line| line.contains(SUMMARY)).filter(|place| *place >= MOST_LINES);
+    let summary = summary.map(|place| lines[place].clone());
+    lines.truncate(MOST_LINES);
+    lines.extend(summary);
+    lines
+}
+
+const SUMMARY: &str = "SUMMARY:";
 
 impl Checked {
     /// The number of errors or hazards in the summary; nothing if it has none.
     pub(crate) fn errors(&self) -> Option<u64> {
-        let summary = self.said.iter().rev().find(|line| line.contains("SUMMARY:"))?;
-        let (_, counts) = summary.split_once("SUMMARY:")?;
+        let summary = self.said.iter().rev().find(|line| line.contains(SUMMARY))?;
+        let (_, counts) = summary.split_once(SUMMARY)?;
         counts.split_whitespace().next()?.parse().ok()
     }
 
-    /// Did the tool report something?
+    /// Did the tool report something, and end in order?
     pub(crate) fn reports(&self) -> bool {
-        self.errors() != Some(0) && self.said.len() > 1
+        self.errors().is_some_and(|errors| errors > 0)
     }
 
     pub(crate) fn objections(&self, place: &str) -> Vec<Objection> {
@@ -230,6 +242,13 @@ mod tests {
     }
 
     #[test]
+    fn of_a_long_log_the_summary_is_kept() {
+        let log = format!("{}========= ERROR SUMMARY: 300 errors\n", "========= Invalid read\n".repeat(300));
+        let long = Checked { said: shortened(&log), ..checked("memcheck", &[]) };
+        assert_eq!((long.said.len(), long.errors()), (MOST_LINES + 1, Some(300)));
+    }
+
+    #[test]
     fn an_error_a_missing_summary_a_run_without_a_launch_and_a_wrong_result_all_show() {
         let mut wrong = report();
         wrong.kernels[0].checked[0] = checked("memcheck", &ONE);
@@ -242,6 +261,9 @@ mod tests {
         let mut cut = report();
         cut.kernels[0].checked[3] = checked("initcheck", &NONE[..1]);
         assert!(matches!(judge(&cut), State::NotRun { why } if why.contains("no summary")));
+        let mut died = report();
+        died.planted[0] = checked("memcheck", &ONE[..2]);
+        assert!(matches!(judge(&died), State::NotRun { why } if why.contains("memcheck does not report")));
         let mut off = report();
         off.kernels[0].checked[0].right = false;
         assert!(matches!(judge(&off), State::Fail { .. }));
