@@ -143,9 +143,9 @@ impl Checked {
         counts.split_whitespace().next()?.parse().ok()
     }
 
-    /// Did the tool report something, and end in order?
+    /// Did the tool report something, and end in order? A log that was cut before its summary has reported more than enough.
     pub(crate) fn reports(&self) -> bool {
-        self.errors().is_some_and(|errors| errors > 0)
+        self.errors().map_or(self.said.len() >= MOST_LINES, |errors| errors > 0)
     }
 
     pub(crate) fn objections(&self, place: &str) -> Vec<Objection> {
