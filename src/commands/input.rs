@@ -116,7 +116,7 @@ impl BuiltIn {
     }
 
     /// The configuration that was asked for, or the planner's.
-    fn config_for(&self, problem: &Problem) -> anyhow::Result<Config> {
+    pub fn config_for(&self, problem: &Problem) -> anyhow::Result<Config> {
         let math = self.math.unwrap_or(Math::Tensor);
         let baseline = (math == Math::Scalar).then_some(BASELINE);
         let Some(id) = self.config.or(baseline) else {

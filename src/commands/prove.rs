@@ -23,12 +23,12 @@ use std::sync::{Arc, Mutex};
 /// Turns a kernel into a pack of evidence: what was shown, with which figures, and what was not run
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash prove                                the built-in kernels, on the emulator\n  veriflash prove --kernel my/kernel.ptx         a kernel of yours, with an [attention] table in its recipe\n  veriflash prove --kernel ampere --config 1      a built-in kernel, on problems that make it do all it can\n  veriflash prove --problem 'B1 H2 S128 D128' --config 8\n  veriflash prove --gate merge                   exits 0 only if the gate holds, 4 if a stage was not run\n  veriflash prove --gate publication --second DIR    and the pack of another day or machine agrees\n  veriflash prove --red-team                     is the lab fooled by any attack that we know?\n\nThe pack is a folder; `veriflash verify` checks it again."
+    after_help = "Examples:\n  veriflash prove                                the built-in kernels, on the emulator\n  veriflash prove --kernel my/kernel.ptx         a kernel of yours, with an [attention] table in its recipe\n  veriflash prove --kernel ampere --config 1      a built-in kernel, on problems that make it do all it can\n  veriflash prove --kernel hopper                the built-in kernels for sm_90a\n  veriflash prove --problem 'B1 H2 S128 D128' --config 8\n  veriflash prove --gate merge                   exits 0 only if the gate holds, 4 if a stage was not run\n  veriflash prove --gate publication --second DIR    and the pack of another day or machine agrees\n  veriflash prove --red-team                     is the lab fooled by any attack that we know?\n\nThe pack is a folder; `veriflash verify` checks it again."
 )]
 pub struct Arguments {
     /// A kernel that computes attention: a `.ptx` or `.cu` with its recipe, or a `.toml`; may be given several times. `ampere`
-    /// names the built-in kernels
-    #[arg(long = "kernel", value_name = "FILE|ampere")]
+    /// and `hopper` name the built-in kernels for sm_80 and later, and for sm_90a
+    #[arg(long = "kernel", value_name = "FILE|ampere|hopper")]
     kernels: Vec<PathBuf>,
 
     /// What a `.cu` is compiled for; unless given, what its recipe names, or `sm_80`
@@ -171,8 +171,37 @@ pub fn stages_json(outcomes: &[Outcome]) -> Value {
     outcomes.iter().map(stage).collect()
 }
 
-/// The word for the built-in kernels: all of them are of one family.
-const FAMILY: &str = "ampere";
+/// Kernels of ours, by the GPUs that they are made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    /// Those that sm_80 and all later ones run.
+    Ampere,
+    /// Those for sm_90a.
+    Hopper,
+}
+
+impl Family {
+    const BY_NAME: [(&'static str, Family); 2] = [("ampere", Family::Ampere), ("hopper", Family::Hopper)];
+
+    fn named(word: &Path) -> Option<Family> {
+        Family::BY_NAME.iter().find(|(name, _)| word.as_os_str() == *name).map(|(_, family)| *family)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Family::Ampere => "ampere",
+            Family::Hopper => "hopper",
+        }
+    }
+
+    /// The GPU as the planner must see it to choose of this family.
+    fn on(self, gpu: Gpu) -> Gpu {
+        match self {
+            Family::Ampere => Gpu { capability: gpu.capability.min((8, 9)), ..gpu },
+            Family::Hopper => gpu,
+        }
+    }
+}
 
 /// The GPU of this machine, or why it is not used.
 fn hardware(arguments: &Arguments) -> anyhow::Result<Result<Hardware, String>> {
@@ -183,52 +212,73 @@ fn hardware(arguments: &Arguments) -> anyhow::Result<Result<Hardware, String>> {
     found.context("the scripts of the peers need a temporary folder")
 }
 
-/// What the planner chooses on this GPU for the lists of problems; a config that is named, for all that it can compute.
-fn measured(arguments: &Arguments, hardware: &Hardware) -> anyhow::Result<Vec<Case>> {
+/// What the planner chooses on a GPU for the lists of problems, and witnesses of it, each module once; of a config that is named, all that
+/// it can compute.
+fn chosen(arguments: &Arguments, gpu: Gpu) -> anyhow::Result<[Vec<Case>; 2]> {
     let Arguments { config, math, splits, .. } = *arguments;
-    let device = hardware.cuda.device();
-    let arch =
-        Gpu { capability: device.capability, processors: device.processors, shared_bytes: device.max_shared_bytes };
-    let mut cases = vec![];
+    let words = BuiltIn { problem: None, config, math, debug: false, splits, arch: Some(gpu.into()) };
+    let [mut witnesses, mut measured]: [Vec<Case>; 2] = Default::default();
     for problem in arguments.grid.iter().map(|grid| grid.problems()).collect::<Result<Vec<_>, _>>()?.concat() {
-        let built_in = BuiltIn { problem: Some(problem), config, math, debug: false, splits, arch: Some(arch.into()) };
-        cases.push(Case::new(built_in.kernel()?)?);
+        let config = words.config_for(&problem)?;
+        let case = Case::new(attention::kernels::kernel(&problem, &config)?)?;
+        if witnesses.iter().all(|witness| witness.kernel.hash() != case.kernel.hash()) {
+            witnesses.push(lab::witness(&problem, &config)?);
+        }
+        measured.push(case);
     }
-    Ok(cases)
+    Ok([witnesses, measured])
+}
+
+fn gpu(hardware: &Hardware) -> Gpu {
+    let device = hardware.cuda.device();
+    Gpu { capability: device.capability, processors: device.processors, shared_bytes: device.max_shared_bytes }
 }
 
 fn request(arguments: &Arguments, hardware: Result<Hardware, String>) -> anyhow::Result<Request> {
     let Arguments { kernels, problems, config, math, out, .. } = arguments;
-    let of_ours = |request: Request, hardware: Result<Hardware, String>| -> anyhow::Result<Request> {
-        let measured = hardware.as_ref().map_or(Ok(vec![]), |hardware| measured(arguments, hardware))?;
-        Ok(Request { measured, hardware, ..request })
-    };
-    let family = kernels.iter().any(|kernel| kernel.as_os_str() == FAMILY);
+    let family = kernels.iter().find_map(|kernel| Family::named(kernel));
     anyhow::ensure!(
-        arguments.arch.is_none() || !(family || kernels.is_empty()),
+        arguments.arch.is_none() || !(family.is_some() || kernels.is_empty()),
         "`--arch` is what a `.cu` is compiled for: give one with `--kernel FILE.cu`, or leave it out"
     );
-    if family || !problems.is_empty() {
-        let help = "prove those of one kind first, then the others into another folder";
+    let help = "prove those of one kind first, then the others into another folder";
+    anyhow::ensure!(
+        kernels.len() <= 1 || family.is_none(),
+        "`--kernel {}` stands for many kernels, and cannot be used beside others: {help}",
+        family.map_or("", Family::name)
+    );
+    if !problems.is_empty() {
         anyhow::ensure!(
-            kernels.is_empty() || (family && kernels.len() == 1),
-            "`--kernel FILE` cannot be used with kernels of ours: {help}"
+            kernels.is_empty() || family.is_some(),
+            "`--kernel FILE` cannot be used with `--problem`: {help}"
         );
-        let request = built_in(arguments, family)?;
         // Problems that were named are measured themselves.
-        return if problems.is_empty() { of_ours(request, hardware) } else { Ok(Request { hardware, ..request }) };
+        return Ok(Request { hardware, ..built_in(arguments, family)? });
     }
     for (flag, given) in [("config", config.is_some()), ("math", math.is_some())] {
-        let help = format!("give a `--problem`, or `--kernel {FAMILY}` alone");
-        anyhow::ensure!(!given, "`--{flag}` asks for a kernel of ours: {help}");
+        let help = "give a `--problem`, or `--kernel ampere` or `--kernel hopper` alone";
+        anyhow::ensure!(!given || family.is_some(), "`--{flag}` asks for a kernel of ours: {help}");
     }
-    if kernels.is_empty() {
-        return of_ours(Request::standard(out)?, hardware);
+    if kernels.is_empty() || family.is_some() {
+        return of_ours(arguments, family, hardware);
     }
     let cases = kernels.iter().map(|path| case(path, arguments.arch)).collect::<anyhow::Result<_>>()?;
     let mut flags: String = kernels.iter().map(|path| format!(" --kernel {}", path.display())).collect();
     flags.extend(arguments.arch.map(|arch| format!(" --arch {}", arch.target)));
     Ok(Request { command: format!("veriflash prove{flags}"), hardware, ..Request::new(cases, out) })
+}
+
+/// Where there is a GPU, what the planner chooses there, and witnesses of it; without one, the standard ones.
+fn of_ours(
+    arguments: &Arguments,
+    family: Option<Family>,
+    hardware: Result<Hardware, String>,
+) -> anyhow::Result<Request> {
+    let request = built_in(arguments, family)?;
+    let Ok(hardware) = hardware else { return Ok(Request { measured: vec![], hardware, ..request }) };
+    let [witnesses, measured] = chosen(arguments, family.unwrap_or(Family::Hopper).on(gpu(&hardware)))?;
+    let cases = if measured.is_empty() { request.cases } else { Request::new(witnesses, &arguments.out).cases };
+    Ok(Request { cases, measured, hardware: Ok(hardware), ..request })
 }
 
 /// A kernel of the user's own.
@@ -244,24 +294,27 @@ fn case(path: &Path, arch: Option<Arch>) -> anyhow::Result<Case> {
     Ok(Case::open(path)?)
 }
 
-fn built_in(arguments: &Arguments, family: bool) -> anyhow::Result<Request> {
+fn built_in(arguments: &Arguments, family: Option<Family>) -> anyhow::Result<Request> {
     let Arguments { config, math, splits, ref out, .. } = *arguments;
     let words = |problem: Option<Problem>| BuiltIn { problem, config, math, debug: false, splits, arch: None };
-    let problems = match (arguments.problems.as_slice(), config.or(math.map(|_| BASELINE))) {
+    let family_words = family.map(|family| format!(" --kernel {}", family.name()));
+    let cases = match (arguments.problems.as_slice(), config.or(math.map(|_| BASELINE))) {
+        ([], None) if family == Some(Family::Hopper) => chosen(arguments, Gpu::H200)?[0].clone(),
         ([], None) => {
-            return Ok(Request { command: format!("veriflash prove --kernel {FAMILY}"), ..Request::standard(out)? });
+            let command = format!("veriflash prove{}", family_words.unwrap_or_default());
+            return Ok(Request { command, ..Request::standard(out)? });
         }
         ([], Some(id)) => lab::witnesses(&words(None).config_of(id)?)?,
-        (problems, _) => problems.to_vec(),
+        (problems, _) => {
+            let case = |problem: &Problem| Ok(Case::new(words(Some(problem.clone())).kernel()?)?);
+            problems.iter().map(case).collect::<anyhow::Result<_>>()?
+        }
     };
-    let case = |problem: &Problem| Ok(Case::new(words(Some(problem.clone())).kernel()?)?);
-    let cases = problems.iter().map(case).collect::<anyhow::Result<_>>()?;
-    let family = family.then(|| format!(" --kernel {FAMILY}"));
     let problems = arguments.problems.iter().map(|problem| format!(" --problem {}", quoted(&problem.to_string())));
     let config = config.map(|id| format!(" --config {id}"));
     let scalar = (math == Some(Math::Scalar)).then_some(" --math scalar".into());
     let splits = splits.map(|splits| format!(" --splits {splits}"));
-    let flags: String = family.into_iter().chain(problems).chain(config).chain(scalar).chain(splits).collect();
+    let flags: String = family_words.into_iter().chain(problems).chain(config).chain(scalar).chain(splits).collect();
     Ok(Request { command: format!("veriflash prove{flags}"), ..Request::new(cases, out) })
 }
 

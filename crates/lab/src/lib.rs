@@ -54,6 +54,7 @@ pub mod timeline;
 pub mod tools;
 pub mod usage;
 mod verify;
+mod witness;
 
 pub use assembly::{MachineCode, machine_code};
 pub use case::Case;
@@ -72,11 +73,12 @@ pub use process::end_tools;
 pub use progress::{Progress, Silent};
 pub use prove::prove;
 pub use report::{Format as ReportFormat, report, table};
-pub use request::{Request, Settings, witnesses};
+pub use request::{Request, Settings};
 pub use stages::Stage;
 pub use streams::{Streams, at_once};
 pub use tools::{Tool, Toolbox};
 pub use verify::{Check, CheckResult, Verification, VerifyOptions, verify};
+pub use witness::{witness, witnesses};
 
 /// The version of the files in a pack.
 pub const SCHEMA: u32 = 3;

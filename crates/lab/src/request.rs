@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use attention::Problem;
-use attention::configs::Config;
 use attention::planner::{self, Gpu};
 use launch::backend::Options;
 use ptx::Target;
 use serde::{Deserialize, Serialize};
 
+use crate::witness::witness;
 use crate::{Case, Error, Hardware, Rate, Toolbox};
 
 /// Everything that [`prove`](crate::prove) needs.
@@ -84,22 +84,9 @@ pub const STANDARD: [&str; 4] = [
     "f16 B2 H2 S128 D64 causal",
 ];
 
-/// The problem whose kernels the planner is asked for, and the GPU. Kernels for sm_90a are proved by name (`--config 12`): a witness of
-/// theirs has several tiles for each of 132 processors, and takes the emulator minutes.
-const PLANNED: &str = "f16 B2 H8 S512 D64";
+/// The problems whose kernels the planner is asked for, and the GPU.
+const PLANNED: [&str; 2] = ["f16 B2 H8 S512 D64 full", "f16 B2 H8 S512 D64 causal"];
 const GPU: Gpu = Gpu::A100;
-const MASKS: [&str; 2] = ["full", "causal"];
-
-/// The smallest problems that make a kernel of this configuration do all it can: two blocks of queries and one tile of
-/// keys more than there are stages, the last of each ragged, with and without a mask.
-pub fn witnesses(config: &Config) -> Result<Vec<Problem>, Error> {
-    MASKS.iter().map(|mask| witness(config, mask)).collect()
-}
-
-fn witness(config: &Config, mask: &str) -> Result<Problem, Error> {
-    let (queries, keys) = (config.rows + 1, config.keys * config.stages + config.keys / 2 + 1);
-    Ok(format!("f16 B1 H2 Sq{queries} Sk{keys} D64 {mask}").parse()?)
-}
 
 impl Request {
     /// The built-in kernels: config 1 on the standard problems, and what the planner chooses on their witnesses.
@@ -142,18 +129,10 @@ fn built_in(text: &str) -> Result<Case, Error> {
     Ok(Case::new(kernel)?.named(text))
 }
 
-/// What the planner chooses for each mask, equal ones once.
+/// Witnesses of what the planner chooses.
 fn planned() -> Result<Vec<Case>, Error> {
-    let mut chosen: Vec<(Config, Problem)> = Vec::new();
-    for mask in MASKS {
-        let config = planner::plan(&format!("{PLANNED} {mask}").parse()?, &GPU)?;
-        let one = (config, witness(&config, mask)?);
-        if !chosen.contains(&one) {
-            chosen.push(one);
-        }
-    }
-    let case = |(config, problem): &(Config, Problem)| Case::new(attention::kernels::kernel(problem, config)?);
-    chosen.iter().map(case).collect()
+    let problems = PLANNED.iter().map(|text| text.parse()).collect::<Result<Vec<Problem>, _>>()?;
+    problems.iter().map(|problem| witness(problem, &planner::plan(problem, &GPU)?)).collect()
 }
 
 /// Folders in a pack have different names: equal ones are numbered.

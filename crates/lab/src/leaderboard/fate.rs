@@ -5,6 +5,7 @@ use attention::configs::{Config, Math};
 
 use super::entrants::Entrant;
 use crate::outcome::State;
+use crate::witness::witness;
 use crate::{Case, Error, Progress, Request, Settings, Stage, Toolbox, prove};
 
 /// Stages that an entrant must not fail, in the order in which they kill.
@@ -61,7 +62,7 @@ impl Survey {
         target: &str,
         progress: &dyn Progress,
     ) -> Result<Option<(String, String)>, Error> {
-        let case = entrant.case(&witness(problem, &entrant.config)?)?;
+        let case = witness(problem, &entrant.config)?;
         let states = states(case, tools, target, progress)?;
         for stage in DEADLY.into_iter().filter(|stage| is_deadly(*stage, &entrant.config)) {
             match &states[stage as usize] {
@@ -94,28 +95,6 @@ fn states(case: Case, tools: &Toolbox, target: &str, progress: &dyn Progress) ->
     };
     let request = Request { settings, tools: tools.clone(), ..Request::new(vec![case], folder.path().join("pack")) };
     Ok(prove(&request, progress)?.outcomes.iter().map(|outcome| outcome.state().clone()).collect())
-}
-
-/// The smallest problem of the same kind that makes the configuration do all it can: two blocks of queries, and for each split one
-/// tile of keys more than there are stages, the last of each ragged.
-fn witness(problem: &Problem, config: &Config) -> Result<Problem, Error> {
-    let Config { rows, keys, stages, splits, .. } = *config;
-    let kv_heads = if problem.heads() == problem.kv_heads() { 2 } else { 1 };
-    let builder = Problem::builder()
-        .batch(1)
-        .heads(2)
-        .kv_heads(kv_heads)
-        .queries(rows + 1)
-        .keys(keys * stages * splits + keys / 2 + 1)
-        .head_dim(problem.head_dim())
-        .value_dim(problem.value_dim())
-        .dtype(problem.dtype())
-        .mask(problem.mask())
-        .score(problem.score())
-        .sinks(problem.sinks())
-        .documents(problem.documents())
-        .layout(problem.layout());
-    Ok(builder.build()?)
 }
 
 #[cfg(test)]
@@ -152,12 +131,5 @@ mod tests {
         let stages: Vec<Stage> = survey.not_run.iter().map(|(stage, _)| *stage).collect();
         assert_eq!(stages, [Stage::Resources, Stage::Code]);
         assert!(survey.not_run[0].1.contains("ptxas was not found"), "{:?}", survey.not_run);
-    }
-
-    #[test]
-    fn a_witness_is_of_the_problems_kind() {
-        let problem: Problem = "bf16 B4 H8/2 S4096 D192/128 window64/0".parse().unwrap();
-        let config = Config { splits: 2, ..Config::by_id(6).unwrap() };
-        assert_eq!(witness(&problem, &config).unwrap().to_string(), "bf16 B1 H2/1 Sq65 Sk145 D192/128 window64/0");
     }
 }
