@@ -6,10 +6,13 @@ use crate::problem::Dims;
 use crate::visibility::MaskKind;
 
 /// What rows for sm_90a have in common. The first four warps copy.
-const WARPGROUP: Config = Config { copy_warps: 4, turns: true, math: Math::Warpgroup, ..TENSOR };
+const WARPGROUP: Config = Config { copy_warps: 4, query_stages: 2, turns: true, math: Math::Warpgroup, ..TENSOR };
+
+/// For wide heads, which leave room for one tile of queries.
+const WIDE: Config = Config { query_stages: 1, ..WARPGROUP };
 
 #[rustfmt::skip] // One row per line.
-pub const HOPPER: [Config; 6] = [
+pub const HOPPER: [Config; 15] = [
     Config { id: 10, rows: 128, keys: 128, warps: 12, stages: 2, ..WARPGROUP },
     Config { id: 11, rows: 256, keys: 64, warps: 20, stages: 5, ..WARPGROUP },
     // For few queries: many blocks.
@@ -18,7 +21,23 @@ pub const HOPPER: [Config; 6] = [
     // For causal masks: of the tiles at the diagonal, the first warpgroups see few.
     Config { id: 14, rows: 256, keys: 64, warps: 20, stages: 5, turns: false, ..WARPGROUP },
     Config { id: 15, rows: 128, keys: 64, warps: 12, stages: 4, turns: false, ..WARPGROUP },
+    // For heads of 256 columns, the second with documents and packed sequences.
+    Config { id: 16, rows: 128, keys: 80, warps: 12, stages: 2, ..WIDE },
+    Config { id: 17, rows: 128, keys: 64, warps: 12, stages: 2, ..WIDE },
+    // For heads of 192.
+    Config { id: 18, rows: 128, keys: 112, warps: 12, stages: 2, ..WIDE },
+    // For heads of 192 with values of 128.
+    Config { id: 19, rows: 128, keys: 128, warps: 12, stages: 2, ..WIDE },
+    Config { id: 20, rows: 192, keys: 80, warps: 16, stages: 3, ..WIDE },
+    Config { id: 21, rows: 192, keys: 96, warps: 16, stages: 2, ..WIDE },
+    // For heads of 96.
+    Config { id: 22, rows: 192, keys: 112, warps: 16, stages: 2, ..WARPGROUP },
+    Config { id: 23, rows: 128, keys: 160, warps: 12, stages: 2, ..WARPGROUP },
+    Config { id: 24, rows: 128, keys: 80, warps: 12, stages: 2, ..WARPGROUP },
 ];
+
+/// Queries of a warpgroup.
+pub const ROWS: u32 = 64;
 
 /// What a block may take on sm_90. CUDA C++ Programming Guide, "Compute Capabilities".
 pub(super) const MAX_SHARED_BYTES_90: u32 = 227 * 1024;
@@ -41,7 +60,7 @@ impl Config {
     /// Whether each warpgroup leaves out the key tiles that its own queries do not see. It skips keys while it still holds the values of its last
     /// tile, so that the ring must have room for all of these.
     pub const fn skips(&self) -> bool {
-        !self.turns && self.warpgroups() > 1 && (self.rows - 64).div_ceil(self.keys) + 2 <= self.stages
+        !self.turns && self.warpgroups() > 1 && (self.rows - ROWS).div_ceil(self.keys) + 2 <= self.stages
     }
 
     /// Registers of a thread that copies, and of one that multiplies: together what a block of so many threads is launched with.
@@ -58,11 +77,22 @@ impl Config {
         }
     }
 
-    /// Two tiles of queries with their notes, rings of keys and values, and two barriers for each stage.
+    /// Whether queries make room for the next ones before their output is complete.
+    pub const fn queries_leave_early(&self) -> bool {
+        self.query_stages == 1
+    }
+
+    /// Stages of the ring of queries, and rows of each.
+    pub const fn query_tiles(&self) -> (u32, u32) {
+        if self.queries_leave_early() { (self.warpgroups(), ROWS) } else { (self.query_stages, self.rows) }
+    }
+
+    /// The ring of queries with their notes, rings of keys and values, and two barriers for each stage.
     pub(super) const fn shared_bytes_of_rings(&self, dims: Dims) -> u32 {
         let (head, value) = (dims.head.next_multiple_of(64), dims.value.next_multiple_of(64));
-        let tiles = (2 * self.rows * head + self.stages * self.keys * (head + value)) * 2;
-        tiles + 16 * (2 + 2 * self.stages) + 32
+        let (queries, rows) = self.query_tiles();
+        let tiles = (queries * rows * head + self.stages * self.keys * (head + value)) * 2;
+        tiles + 16 * (queries + 2 * self.stages) + 16 * queries
     }
 
     pub(super) const fn max_fragment_registers_90(&self, crowded: bool) -> u32 {
