@@ -12,7 +12,7 @@ const WARPGROUP: Config = Config { copy_warps: 4, query_stages: 2, turns: true, 
 const WIDE: Config = Config { query_stages: 1, ..WARPGROUP };
 
 #[rustfmt::skip] // One row per line.
-pub const HOPPER: [Config; 15] = [
+pub const HOPPER: [Config; 17] = [
     Config { id: 10, rows: 128, keys: 128, warps: 12, stages: 2, ..WARPGROUP },
     Config { id: 11, rows: 256, keys: 64, warps: 20, stages: 5, ..WARPGROUP },
     // For few queries: many blocks.
@@ -21,19 +21,21 @@ pub const HOPPER: [Config; 15] = [
     // For causal masks: of the tiles at the diagonal, the first warpgroups see few.
     Config { id: 14, rows: 256, keys: 64, warps: 20, stages: 5, turns: false, ..WARPGROUP },
     Config { id: 15, rows: 128, keys: 64, warps: 12, stages: 4, turns: false, ..WARPGROUP },
-    // For heads of 256 columns, the second with documents and packed sequences.
+    // For heads of 256 columns; the second has registers for documents and packed sequences.
     Config { id: 16, rows: 128, keys: 80, warps: 12, stages: 2, ..WIDE },
-    Config { id: 17, rows: 128, keys: 64, warps: 12, stages: 2, ..WIDE },
-    // For heads of 192.
+    Config { id: 17, rows: 128, keys: 48, warps: 12, stages: 3, ..WIDE },
+    // For heads of 192, and of 192 with values of 128.
     Config { id: 18, rows: 128, keys: 112, warps: 12, stages: 2, ..WIDE },
-    // For heads of 192 with values of 128.
     Config { id: 19, rows: 128, keys: 128, warps: 12, stages: 2, ..WIDE },
     Config { id: 20, rows: 192, keys: 80, warps: 16, stages: 3, ..WIDE },
-    Config { id: 21, rows: 192, keys: 96, warps: 16, stages: 2, ..WIDE },
     // For heads of 96.
-    Config { id: 22, rows: 192, keys: 112, warps: 16, stages: 2, ..WARPGROUP },
-    Config { id: 23, rows: 128, keys: 160, warps: 12, stages: 2, ..WARPGROUP },
-    Config { id: 24, rows: 128, keys: 80, warps: 12, stages: 2, ..WARPGROUP },
+    Config { id: 21, rows: 192, keys: 96, warps: 16, stages: 2, ..WARPGROUP },
+    Config { id: 22, rows: 128, keys: 160, warps: 12, stages: 2, ..WARPGROUP },
+    // 16, 18 and 19 in other ways: with two tiles of queries, and without turns.
+    Config { id: 23, rows: 128, keys: 80, warps: 12, stages: 2, ..WARPGROUP },
+    Config { id: 24, rows: 128, keys: 80, warps: 12, stages: 2, turns: false, ..WIDE },
+    Config { id: 25, rows: 128, keys: 112, warps: 12, stages: 2, turns: false, ..WIDE },
+    Config { id: 26, rows: 128, keys: 128, warps: 12, stages: 2, turns: false, ..WIDE },
 ];
 
 /// Queries of a warpgroup.
@@ -42,14 +44,19 @@ pub const ROWS: u32 = 64;
 /// What a block may take on sm_90. CUDA C++ Programming Guide, "Compute Capabilities".
 pub(super) const MAX_SHARED_BYTES_90: u32 = 227 * 1024;
 
-/// What a thread of a warpgroup takes beside output, scores and weights: statistics, places, addresses.
-const OTHER_REGISTERS_90: u32 = 24;
+/// What a thread of a warpgroup takes beside output, scores and weights: statistics, places, addresses. With 28 registers left, configs 13 (with
+/// queries) and 22 spill 16 bytes at D96; with 32, config 11 spills none at D64.
+const OTHER_REGISTERS_90: u32 = 32;
 
-/// What windows take besides: with 8 registers left, config 11 spills 20 bytes at D64; with 12, config 13 spills none at D128.
-const WINDOW_REGISTERS_90: u32 = 12;
+/// What windows take besides: with nothing left, config 11 spills 20 bytes at D64; with 4, config 13 spills none at D128.
+const WINDOW_REGISTERS_90: u32 = 4;
 
-/// What a thread takes beside fragments where a kernel is crowded.
-const CROWDED_REGISTERS_90: u32 = 40;
+/// What queries take besides, where warps keep them in registers: with nothing left, config 26 spills 36 bytes at D192/128. Without turns, by
+/// which ptxas orders what it does, more: with 4 left, config 24 spills up to 104 bytes at D192.
+const QUERY_REGISTERS_90: [u32; 2] = [12, 4];
+
+/// What a thread takes beside fragments where a kernel is crowded: with 52 left, config 16 spills 16 bytes at D240.
+const CROWDED_REGISTERS_90: u32 = 56;
 
 impl Config {
     /// Warpgroups that multiply.
@@ -69,7 +76,7 @@ impl Config {
             (1, false) => [40, 240],
             (1, true) => [56, 240],
             (2, false) => [24, 240],
-            (2, true) => [56, 224],
+            (2, true) => [40, 232],
             (3, false) => [32, 160],
             (3, true) => [56, 152],
             (_, false) => [24, 112],
@@ -108,7 +115,8 @@ impl Config {
 
     /// Whether warps keep their queries in registers, as [`Config::holds_queries`] has it of others.
     pub const fn warpgroups_hold_queries(&self, dims: Dims, crowded: bool) -> bool {
-        let other = if crowded { CROWDED_REGISTERS_90 } else { OTHER_REGISTERS_90 };
-        self.fragment_registers(dims) + self.query_registers(dims) + other <= self.role_registers(crowded)[1]
+        let taken =
+            self.fragment_registers(dims) + self.query_registers(dims) + QUERY_REGISTERS_90[self.turns as usize];
+        taken <= self.max_fragment_registers_90(crowded)
     }
 }
