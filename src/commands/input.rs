@@ -22,7 +22,7 @@ pub struct BuiltIn {
     #[arg(long, value_name = "PROBLEM")]
     pub problem: Option<Problem>,
 
-    /// How to compute it: the number of a configuration, 1 to 9 for sm_80 and later, 10 to 15 for sm_90a alone (the emulator runs
+    /// How to compute it: the number of a configuration, 1 to 9 for sm_80 and later, 10 to 26 for sm_90a alone (the emulator runs
     /// all of them). Config 6 takes heads of any width, the others what has room in shared memory and registers; a refusal names
     /// those that have. Unless given, the planner chooses for `--arch`
     #[arg(long)]

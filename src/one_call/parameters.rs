@@ -79,7 +79,7 @@ impl Block {
     ) -> Result<Block, cuda::Error> {
         let mut block = Block::begin(options);
         let Tiles { config, counter, map } = tiles;
-        for (tensor, rows) in [(q, config.rows), (k, config.keys), (v, config.keys)] {
+        for (tensor, rows) in [(q, config.query_tiles().1), (k, config.keys), (v, config.keys)] {
             block.map(map(&tensor.tiled(rows))?);
         }
         if warpgroup::stores_tiles(config, call.problem.dims(), call.sequences.is_some()) {

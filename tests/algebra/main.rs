@@ -147,6 +147,8 @@ fn configs_for_hopper_compute_the_formula() {
         "bf16 B1 H1 Sq130 Sk270 D128 causal",
         "f16 B1 H1 Sq35 Sk70 D40/72 full",
         "f16 B1 H1 Sq35 Sk70 D72/40 causal",
+        "f16 B1 H2/1 Sq130 Sk90 D256 causal",
+        "bf16 B1 H1 Sq97 Sk230 D192/128 full",
     ];
     let each = |problem: &&str| {
         [1, 3].map(|splits| cases(&problem.parse().unwrap(), HOPPER.map(|config| Config { splits, ..config })))

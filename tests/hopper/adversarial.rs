@@ -85,27 +85,34 @@ const WINDOW: &str = "f16 B1 H1 Sq300 Sk420 D64 window60/30";
 /// The first queries see no key at all.
 const FEW_KEYS: &str = "f16 B1 H1 Sq330 Sk260 D64 causal";
 const WIDE: &str = "bf16 B1 H1 Sq100 Sk300 D128 full";
+/// Queries leave as soon as the scores of their last keys have been checked.
+const WIDEST: &str = "f16 B1 H2 Sq100 Sk300 D256 full";
+const UNEQUAL: &str = "bf16 B1 H2 Sq270 Sk270 D192/128 causal";
 
 #[test]
 fn random_inputs_come_by_no_slow_path() {
-    [FULL, CAUSAL, WINDOW, FEW_KEYS, WIDE].iter().for_each(|problem| check(problem, Keys::Huge(1.0), None));
+    [FULL, CAUSAL, WINDOW, FEW_KEYS, WIDE, WIDEST, UNEQUAL]
+        .iter()
+        .for_each(|problem| check(problem, Keys::Huge(1.0), None));
 }
 
 #[test]
 fn weights_are_scaled_back() {
-    [FULL, CAUSAL, WIDE].iter().for_each(|problem| check(problem, Keys::Growing(1.2), Some(BY_WEIGHTS)));
-    [FULL, WIDE].iter().for_each(|problem| check(problem, Keys::Hot(20.0), Some(BY_WEIGHTS)));
+    [FULL, CAUSAL, WIDE, WIDEST, UNEQUAL]
+        .iter()
+        .for_each(|problem| check(problem, Keys::Growing(1.2), Some(BY_WEIGHTS)));
+    [FULL, WIDE, WIDEST].iter().for_each(|problem| check(problem, Keys::Hot(20.0), Some(BY_WEIGHTS)));
 }
 
 #[test]
 fn scores_are_computed_again() {
-    [FULL, CAUSAL, WINDOW, FEW_KEYS, WIDE]
+    [FULL, CAUSAL, WINDOW, FEW_KEYS, WIDE, WIDEST, UNEQUAL]
         .iter()
         .for_each(|problem| check(problem, Keys::Growing(2.2), Some(BY_SCORES)));
-    [FULL, CAUSAL, WINDOW, FEW_KEYS, WIDE]
+    [FULL, CAUSAL, WINDOW, FEW_KEYS, WIDE, WIDEST, UNEQUAL]
         .iter()
         .for_each(|problem| check(problem, Keys::Huge(100.0), Some(BY_SCORES)));
-    [FULL, WIDE].iter().for_each(|problem| check(problem, Keys::Hot(300.0), Some(BY_SCORES)));
+    [FULL, WIDE, WIDEST].iter().for_each(|problem| check(problem, Keys::Hot(300.0), Some(BY_SCORES)));
 }
 
 /// With what is done to scores, once more: ALiBi and documents depend on the place.

@@ -84,6 +84,48 @@ fn heads_have_any_width() {
     }
 }
 
+/// Above 128 columns, where queries leave early: every mask, ragged lengths, groups of heads, rows without keys.
+#[test]
+fn heads_may_be_wide() {
+    for problem in [
+        "f16 B1 H2/1 Sq300 Sk260 D256 causal",
+        "bf16 B1 H1 Sq200 Sk65 D256 full bshd",
+        "f16 B1 H1 Sq260 Sk400 D256 window100/20",
+        "f16 B1 H2 Sq260 Sk300 D192 causal-top-left",
+        "bf16 B1 H2/1 Sq70 Sk250 D192/128 full bshd",
+        "f16 B1 H1 Sq400 Sk290 D192/128 causal",
+        "f16 B1 H1 Sq97 Sk161 D136/200 full",
+        "f16 B1 H1 Sq33 Sk0 D256 full",
+    ] {
+        check(problem);
+    }
+}
+
+/// Tiles of one item among them, one after the other.
+#[test]
+fn wide_heads_go_from_tile_to_tile() {
+    for problem in ["f16 B2 H6/3 Sq70 Sk64 D256 causal", "bf16 B1 H5 Sq130 Sk130 D192/128 causal"] {
+        check(problem);
+    }
+}
+
+#[test]
+fn wide_heads_have_every_feature() {
+    for problem in [
+        "f16 B1 H2/1 Sq97 Sk161 D256 causal softcap30 sinks",
+        "bf16 B1 H2 Sq70 Sk200 D192/128 full alibi bshd",
+        "f16 B2 H1 Sq97 Sk161 D256 window40/9 alibi sinks documents",
+        "bf16 B2 H2 Sq70 Sk150 D192 causal documents",
+        "f16 B3 H2/1 Sq97,0,70 Sk161,4,50 D256 causal",
+        "bf16 B2 H1 Sq140,3 Sk20,190 D192/136 full sinks",
+    ] {
+        check(problem);
+    }
+    for problem in ["f16 B1 H1 Sq97 Sk300 D256 causal", "bf16 B1 H2 Sq35 Sk161 D192/128 window90/3"] {
+        check_splits(problem, &[2, 7]);
+    }
+}
+
 /// Many more tiles of the output than blocks: warpgroups go from one to the next without emptying their pipelines, tiles of one item among them.
 #[test]
 fn blocks_go_from_tile_to_tile() {

@@ -2,7 +2,7 @@
 
 mod warpgroups;
 
-pub use warpgroups::HOPPER;
+pub use warpgroups::{HOPPER, ROWS};
 
 use crate::Error;
 use crate::Problem;
@@ -23,6 +23,9 @@ pub struct Config {
     pub warp_rows: u32,
     /// Tiles of keys, and of values, in shared memory.
     pub stages: u32,
+    /// Tiles of queries in shared memory. Of a single one, every warpgroup has its rows to itself: they make room for the next as soon as it has
+    /// scored their last keys, and the output goes to memory row by row.
+    pub query_stages: u32,
     /// Whether warps hand over where the values were. It takes a barrier more, and no memory.
     pub merges_in_values: bool,
     /// Whether warpgroups take turns at the tensor cores. Otherwise each leaves key tiles out that its own queries do not see.
@@ -79,6 +82,7 @@ const TENSOR: Config = Config {
     copy_warps: 0,
     warp_rows: 16,
     stages: 2,
+    query_stages: 1,
     merges_in_values: false,
     turns: false,
     math: Math::Tensor,

@@ -6,10 +6,13 @@ use crate::problem::Dims;
 use crate::visibility::MaskKind;
 
 /// What rows for sm_90a have in common. The first four warps copy.
-const WARPGROUP: Config = Config { copy_warps: 4, turns: true, math: Math::Warpgroup, ..TENSOR };
+const WARPGROUP: Config = Config { copy_warps: 4, query_stages: 2, turns: true, math: Math::Warpgroup, ..TENSOR };
+
+/// For wide heads, which leave room for one tile of queries.
+const WIDE: Config = Config { query_stages: 1, ..WARPGROUP };
 
 #[rustfmt::skip] // One row per line.
-pub const HOPPER: [Config; 6] = [
+pub const HOPPER: [Config; 17] = [
     Config { id: 10, rows: 128, keys: 128, warps: 12, stages: 2, ..WARPGROUP },
     Config { id: 11, rows: 256, keys: 64, warps: 20, stages: 5, ..WARPGROUP },
     // For few queries: many blocks.
@@ -18,19 +21,42 @@ pub const HOPPER: [Config; 6] = [
     // For causal masks: of the tiles at the diagonal, the first warpgroups see few.
     Config { id: 14, rows: 256, keys: 64, warps: 20, stages: 5, turns: false, ..WARPGROUP },
     Config { id: 15, rows: 128, keys: 64, warps: 12, stages: 4, turns: false, ..WARPGROUP },
+    // For heads of 256 columns; the second has registers for documents and packed sequences.
+    Config { id: 16, rows: 128, keys: 80, warps: 12, stages: 2, ..WIDE },
+    Config { id: 17, rows: 128, keys: 48, warps: 12, stages: 3, ..WIDE },
+    // For heads of 192, and of 192 with values of 128.
+    Config { id: 18, rows: 128, keys: 112, warps: 12, stages: 2, ..WIDE },
+    Config { id: 19, rows: 128, keys: 128, warps: 12, stages: 2, ..WIDE },
+    Config { id: 20, rows: 192, keys: 80, warps: 16, stages: 3, ..WIDE },
+    // For heads of 96.
+    Config { id: 21, rows: 192, keys: 96, warps: 16, stages: 2, ..WARPGROUP },
+    Config { id: 22, rows: 128, keys: 160, warps: 12, stages: 2, ..WARPGROUP },
+    // 16, 18 and 19 in other ways: with two tiles of queries, and without turns.
+    Config { id: 23, rows: 128, keys: 80, warps: 12, stages: 2, ..WARPGROUP },
+    Config { id: 24, rows: 128, keys: 80, warps: 12, stages: 2, turns: false, ..WIDE },
+    Config { id: 25, rows: 128, keys: 112, warps: 12, stages: 2, turns: false, ..WIDE },
+    Config { id: 26, rows: 128, keys: 128, warps: 12, stages: 2, turns: false, ..WIDE },
 ];
+
+/// Queries of a warpgroup.
+pub const ROWS: u32 = 64;
 
 /// What a block may take on sm_90. CUDA C++ Programming Guide, "Compute Capabilities".
 pub(super) const MAX_SHARED_BYTES_90: u32 = 227 * 1024;
 
-/// What a thread of a warpgroup takes beside output, scores and weights: statistics, places, addresses.
-const OTHER_REGISTERS_90: u32 = 24;
+/// What a thread of a warpgroup takes beside output, scores and weights: statistics, places, addresses. With 28 registers left, configs 13 (with
+/// queries) and 22 spill 16 bytes at D96; with 32, config 11 spills none at D64.
+const OTHER_REGISTERS_90: u32 = 32;
 
-/// What windows take besides: with 8 registers left, config 11 spills 20 bytes at D64; with 12, config 13 spills none at D128.
-const WINDOW_REGISTERS_90: u32 = 12;
+/// What windows take besides: with nothing left, config 11 spills 20 bytes at D64; with 4, config 13 spills none at D128.
+const WINDOW_REGISTERS_90: u32 = 4;
 
-/// What a thread takes beside fragments where a kernel is crowded.
-const CROWDED_REGISTERS_90: u32 = 40;
+/// What queries take besides, where warps keep them in registers: with nothing left, config 26 spills 36 bytes at D192/128. Without turns, by
+/// which ptxas orders what it does, more: with 4 left, config 24 spills up to 104 bytes at D192.
+const QUERY_REGISTERS_90: [u32; 2] = [12, 4];
+
+/// What a thread takes beside fragments where a kernel is crowded: with 52 left, config 16 spills 16 bytes at D240.
+const CROWDED_REGISTERS_90: u32 = 56;
 
 impl Config {
     /// Warpgroups that multiply.
@@ -41,7 +67,7 @@ impl Config {
     /// Whether each warpgroup leaves out the key tiles that its own queries do not see. It skips keys while it still holds the values of its last
     /// tile, so that the ring must have room for all of these.
     pub const fn skips(&self) -> bool {
-        !self.turns && self.warpgroups() > 1 && (self.rows - 64).div_ceil(self.keys) + 2 <= self.stages
+        !self.turns && self.warpgroups() > 1 && (self.rows - ROWS).div_ceil(self.keys) + 2 <= self.stages
     }
 
     /// Registers of a thread that copies, and of one that multiplies: together what a block of so many threads is launched with.
@@ -50,7 +76,7 @@ impl Config {
             (1, false) => [40, 240],
             (1, true) => [56, 240],
             (2, false) => [24, 240],
-            (2, true) => [56, 224],
+            (2, true) => [40, 232],
             (3, false) => [32, 160],
             (3, true) => [56, 152],
             (_, false) => [24, 112],
@@ -58,11 +84,22 @@ impl Config {
         }
     }
 
-    /// Two tiles of queries with their notes, rings of keys and values, and two barriers for each stage.
+    /// Whether queries make room for the next ones before their output is complete.
+    pub const fn queries_leave_early(&self) -> bool {
+        self.query_stages == 1
+    }
+
+    /// Stages of the ring of queries, and rows of each.
+    pub const fn query_tiles(&self) -> (u32, u32) {
+        if self.queries_leave_early() { (self.warpgroups(), ROWS) } else { (self.query_stages, self.rows) }
+    }
+
+    /// The ring of queries with their notes, rings of keys and values, and two barriers for each stage.
     pub(super) const fn shared_bytes_of_rings(&self, dims: Dims) -> u32 {
         let (head, value) = (dims.head.next_multiple_of(64), dims.value.next_multiple_of(64));
-        let tiles = (2 * self.rows * head + self.stages * self.keys * (head + value)) * 2;
-        tiles + 16 * (2 + 2 * self.stages) + 32
+        let (queries, rows) = self.query_tiles();
+        let tiles = (queries * rows * head + self.stages * self.keys * (head + value)) * 2;
+        tiles + 16 * (queries + 2 * self.stages) + 16 * queries
     }
 
     pub(super) const fn max_fragment_registers_90(&self, crowded: bool) -> u32 {
@@ -78,7 +115,8 @@ impl Config {
 
     /// Whether warps keep their queries in registers, as [`Config::holds_queries`] has it of others.
     pub const fn warpgroups_hold_queries(&self, dims: Dims, crowded: bool) -> bool {
-        let other = if crowded { CROWDED_REGISTERS_90 } else { OTHER_REGISTERS_90 };
-        self.fragment_registers(dims) + self.query_registers(dims) + other <= self.role_registers(crowded)[1]
+        let taken =
+            self.fragment_registers(dims) + self.query_registers(dims) + QUERY_REGISTERS_90[self.turns as usize];
+        taken <= self.max_fragment_registers_90(crowded)
     }
 }

@@ -193,6 +193,12 @@ pub fn st_global_v2<T: Type>(to: GlobalPointer, pair: [Value<T>; 2]) {
     emit(&format!("st.global.v2.{}", T::NAME), vec![to.operand(), vector(&pair)]);
 }
 
+/// Four neighbours, the first at a multiple of 16 bytes.
+#[track_caller]
+pub fn st_global_v4<T: Type>(to: GlobalPointer, values: [Value<T>; 4]) {
+    emit(&format!("st.global.v4.{}", T::NAME), vec![to.operand(), vector(&values)]);
+}
+
 #[track_caller]
 pub fn ld_shared<T: Type>(from: SharedPointer) -> Value<T> {
     define::<T>(&format!("ld.shared.{}", T::NAME), vec![from.operand()]).reaching(Reach::Lane)

@@ -10,6 +10,7 @@ use crate::instructions::{
     Pointer, SharedPointer, bar_warp_sync, cp_async_bulk_wait_group_read, fence_proxy_async_shared, lane_index,
     ld_shared_v4, mbarrier_arrive, mbarrier_arrive_expect_tx, mbarrier_wait_parity, st_shared_v4_u32,
 };
+use crate::roles::Warpgroup;
 use crate::values::{Element, SharedTile, TensorMap, TileAt, U32, Var, View, allocate};
 use std::ops::Deref;
 
@@ -99,21 +100,34 @@ struct Turn {
     stage: Var<u32>,
     parity: Var<u32>,
     count: u32,
+    /// How many stages further the next one is.
+    step: u32,
 }
 
 impl Turn {
     #[track_caller]
     fn new(name: &str, count: u32) -> Turn {
-        Turn { stage: Var::new(format!("{name}_stage"), 0), parity: Var::new(format!("{name}_parity"), 0), count }
+        let [stage, parity] = ["stage", "parity"].map(|word| Var::new(format!("{name}_{word}"), 0));
+        Turn { stage, parity, count, step: 1 }
+    }
+
+    /// Of one stage in `step`, from `first` on.
+    #[track_caller]
+    fn of_every(step: u32, first: U32, name: &str, count: u32) -> Turn {
+        let var = |word: &str, value: U32| Var::new(format!("{name}_{word}"), value).reaching(Reach::Warpgroup);
+        Turn { stage: var("stage", first), parity: var("parity", 0.into()), count, step }
     }
 
     /// Stage and parity now; then on to the next.
     #[track_caller]
     fn advance(&mut self) -> (U32, U32) {
         let (stage, parity) = (self.stage.get(), self.parity.get());
-        let next = stage + 1;
-        let is_round = next.eq(self.count);
-        self.stage.set(select(is_round, 0, next));
+        let next = stage + self.step;
+        let (is_round, again) = match self.step {
+            1 => (next.eq(self.count), 0.into()),
+            _ => (next.ge(self.count), next - self.count),
+        };
+        self.stage.set(select(is_round, again, next));
         self.parity.set(select(is_round, parity ^ 1, parity));
         (stage, parity)
     }
@@ -215,7 +229,25 @@ impl<E: Element> Tiles<E> {
 
     /// Waits for the first tile, and keeps one at a time from pass to pass of a loop.
     #[track_caller]
-    pub fn keep(mut self) -> Kept<E> {
+    pub fn keep(self) -> Kept<E> {
+        self.kept()
+    }
+
+    /// The same of a ring whose tiles have one reader each: they go to the warpgroups in turn, and this one keeps its own.
+    #[track_caller]
+    pub fn keep_own(mut self, warpgroup: &Warpgroup) -> Kept<E> {
+        let at = here();
+        let count = self.turn.count;
+        if !count.is_multiple_of(warpgroup.count) {
+            let message = format!("{} warpgroups cannot share {count} stages of ring `{}`", warpgroup.count, self.name);
+            BuildError::new(message, at).help("expected as many for each").raise()
+        }
+        self.turn = Turn::of_every(warpgroup.count, warpgroup.number, &format!("{}_read", self.name), count);
+        self.kept()
+    }
+
+    #[track_caller]
+    fn kept(mut self) -> Kept<E> {
         let stage = self.wait();
         let var = |end: &str, value: U32| Var::new(format!("{}_{end}", self.name), value).reaching(Reach::Warpgroup);
         Kept { held: var("held", stage), before: var("before", stage), is_due: var("due", 0.into()), tiles: self }
@@ -321,6 +353,12 @@ impl<E: Element> Kept<E> {
         self.before.set(self.held.get());
         let stage = self.tiles.wait();
         self.held.set(stage);
+    }
+
+    /// The warp has read the tile: its memory may be filled again, and is not read until the next one is taken.
+    #[track_caller]
+    pub fn release(&mut self) {
+        arrive(self.tiles.stages.empty(self.held.get()));
     }
 
     /// The warp needs the memory of the tile before no more, once its copies out of there have read it.

@@ -1,6 +1,7 @@
 //! Typed values: a value is a constant or a register, `Copy`, and never changes; a [`Var`] may.
 
 mod accumulator;
+mod chunks;
 mod coordinate;
 mod float;
 mod fragment;

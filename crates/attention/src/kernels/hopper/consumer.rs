@@ -10,12 +10,11 @@ use super::Setup;
 use super::position::Position;
 use super::query::Query;
 use super::schedule::OutputTile;
-use crate::configs::product_columns;
+use crate::configs::{ROWS, product_columns};
 use std::ops::Range;
 use tile::prelude::*;
 
-/// Queries of a warpgroup, and of each of its warps.
-pub const ROWS: u32 = 64;
+/// Queries of a warp.
 pub const WARP_ROWS: u32 = 16;
 
 pub struct Rings<E> {

@@ -4,6 +4,7 @@
 //! items: while the product of weights and values of one item goes on, the scores of the next are computed, across the ends of tiles, too.
 
 mod consumer;
+mod copies;
 mod position;
 mod query;
 mod recipe;
@@ -25,12 +26,10 @@ use super::parts::sink::Sinks;
 use crate::configs::Config;
 use crate::problem::Dims;
 use consumer::{Rings, consume};
+use copies::Copies;
 use result::Output;
 use schedule::{Order, OutputTile, Schedule};
 use tile::prelude::*;
-
-/// Tiles of queries in shared memory: the next one is copied while products read the one before.
-pub const QUERY_STAGES: u32 = 2;
 
 /// What both roles know.
 struct Setup<'a, E> {
@@ -57,41 +56,19 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let order = Order::parameter(counts(parts.mask, parts.packed));
     let warpgroups = config.warpgroups();
 
-    let (mut load_queries, queries) = noted_ring("queries", QUERY_STAGES, config.rows, q, warpgroups);
-    let (mut load_keys, keys) = tile_ring("keys", config.stages, config.keys, k, warpgroups);
-    let (mut load_values, values) = tile_ring("values", config.stages, config.keys, v, warpgroups);
+    let (query_stages, query_rows) = config.query_tiles();
+    let readers = if config.queries_leave_early() { 1 } else { warpgroups };
+    let (load_queries, queries) = noted_ring("queries", query_stages, query_rows, q, readers);
+    let (load_keys, keys) = tile_ring("keys", config.stages, config.keys, k, warpgroups);
+    let (load_values, values) = tile_ring("values", config.stages, config.keys, v, warpgroups);
     let rings = Rings { queries, keys, values };
+    let copies = Copies { queries: load_queries, keys: load_keys, values: load_values, value_rows };
 
     let [copying, computing] = config.role_registers(setup.crowded);
     roles(
         producer(copying, || {
             [q, k].iter().chain([&v]).for_each(TensorMap::prefetch);
-            let mut number = Var::new("number", block_index(0));
-            let count = setup.schedule.count();
-            repeat_while(number.get().lt(count), || {
-                let tile = setup.schedule.tile(number.get());
-                let next = order.next(number.get(), count);
-                let OutputTile { block, head, batch, share } = tile;
-                let sequence = setup.sequences.entry(batch);
-                setup.when_it_exists(&sequence, block, || {
-                    let at = sequence.query_tile(block * config.rows, head);
-                    load_queries.load_noted(at, [block, head, batch, share + 1]);
-                    let head = head / setup.heads_per_kv_head;
-                    for_each(setup.key_tiles(sequence.of, tile), |tile| {
-                        let first = tile * config.keys;
-                        let at = sequence.key_tile(first, head);
-                        load_keys.load(at);
-                        match &value_rows {
-                            None => load_values.load(at),
-                            // What is behind belongs to the next sequence, and no weight makes nothing of a NaN.
-                            Some(rows) => load_values.load_first(at, sequence.of.keys.saturating_sub(first), rows),
-                        }
-                    });
-                });
-                number.set(next);
-                next.lt(count)
-            });
-            load_queries.note([0; 4].map(U32::from));
+            copies.produce(&setup, &order);
         }),
         consumers(warpgroups, computing, |warpgroup| consume(&setup, warpgroup, rings)),
     );
@@ -107,7 +84,8 @@ pub fn counts(mask: &dyn Mask, packed: bool) -> bool {
 
 /// Whether the output goes out as tiles: it does if it has room where its queries were, and no row of a tile belongs to another sequence.
 pub fn stores_tiles(config: &Config, dims: Dims, packed: bool) -> bool {
-    dims.value.div_ceil(64) <= dims.head.div_ceil(64) && !packed && config.splits == 1
+    let has_room = !config.queries_leave_early() && dims.value.div_ceil(64) <= dims.head.div_ceil(64);
+    has_room && !packed && config.splits == 1
 }
 
 impl<'a, E: Element> Setup<'a, E> {

@@ -1,9 +1,9 @@
 //! The queries of a warpgroup, the left side of its products with keys.
 
 use super::Setup;
-use super::consumer::{ROWS, WARP_ROWS};
+use super::consumer::WARP_ROWS;
 use super::schedule::OutputTile;
-use crate::configs::product_columns;
+use crate::configs::{ROWS, product_columns};
 use tile::prelude::*;
 
 pub struct Query<E> {
@@ -13,6 +13,8 @@ pub struct Query<E> {
     warp_row: U32,
     /// Where there are registers for them, products need not read them from shared memory.
     held: Option<RowOperand<E>>,
+    /// Whether they make room for the next ones before their output is complete.
+    leave_early: bool,
 }
 
 impl<E: Element> Query<E> {
@@ -20,9 +22,11 @@ impl<E: Element> Query<E> {
     pub fn new(setup: &Setup<E>, warpgroup: &Warpgroup, queries: Tiles<E>) -> Query<E> {
         let held = setup.config.warpgroups_hold_queries(setup.dims, setup.crowded);
         let held = held.then(|| RowOperand::new("queries", WARP_ROWS, product_columns(setup.dims.head)));
-        let first_row = warpgroup.number * ROWS;
+        let leave_early = setup.config.queries_leave_early();
+        let first_row = if leave_early { 0.into() } else { warpgroup.number * ROWS };
         let warp_row = first_row + warp_index() % 4 * WARP_ROWS;
-        Query { kept: queries.keep(), first_row, warp_row, held }
+        let kept = if leave_early { queries.keep_own(warpgroup) } else { queries.keep() };
+        Query { kept, first_row, warp_row, held, leave_early }
     }
 
     pub fn load(&mut self) {
@@ -59,9 +63,14 @@ impl<E: Element> Query<E> {
         lanes_have_read();
     }
 
-    /// On to the next tile of the output. The memory of the queries before stays, for the output.
+    /// On to the next tile of the output, once the last keys have been scored. The memory of the queries before stays for the output, unless they
+    /// leave early.
     pub fn exchange(&mut self) {
-        self.kept.release_before();
+        if self.leave_early {
+            self.kept.release()
+        } else {
+            self.kept.release_before()
+        }
         self.kept.take_next();
     }
 
@@ -72,11 +81,15 @@ impl<E: Element> Query<E> {
 
     /// That memory is needed no more, once copies have read it.
     pub fn is_done_with_rows_before(&mut self) {
-        self.kept.is_done_with_before();
+        if !self.leave_early {
+            self.kept.is_done_with_before();
+        }
     }
 
     /// Lets the next queries come.
     pub fn release_before(&mut self) {
-        self.kept.release_before();
+        if !self.leave_early {
+            self.kept.release_before();
+        }
     }
 }

@@ -30,7 +30,7 @@ pub fn forward(
     let [q, k, v, o] = tensors(problem);
     let (packed, split) = (problem.packed().is_some(), config.splits > 1);
     let mut args = vec![];
-    for (sizes, rows) in [(&q, config.rows), (&k, config.keys), (&v, config.keys)] {
+    for (sizes, rows) in [(&q, config.query_tiles().1), (&k, config.keys), (&v, config.keys)] {
         args.push(map(problem, sizes, rows)?);
     }
     if packed {

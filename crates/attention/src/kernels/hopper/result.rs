@@ -70,7 +70,8 @@ impl<E: Element> Output<E> {
                 let part = |splits| KeyShare::part(block, share, splits);
                 let share = destination.splits().map_or_else(|| KeyShare::whole(block), part);
                 let at = Place { sequence: &sequence, head, first_query, share: &share };
-                destination.store(sums, softmax, setup.dims.value, &at);
+                let write = |rows: &Fragment, to: &Matrix<E>, first| to.store_in_chunks(rows, first);
+                destination.store_by(write, sums, softmax, setup.dims.value, &at);
             }
         }
         query.is_done_with_rows_before();

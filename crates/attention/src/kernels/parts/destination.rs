@@ -49,12 +49,24 @@ impl<E: Element> Destination<E> {
 
     /// `columns` of the output, which the softmax is yet to divide.
     pub fn store(&self, output: &mut Fragment, softmax: &OnlineSoftmax, columns: u32, at: &Place) {
+        self.store_by(store_output, output, softmax, columns, at);
+    }
+
+    /// The same, where `write` writes a warp's rows of a result, from a first row on.
+    pub fn store_by(
+        &self,
+        write: impl FnOnce(&Fragment, &Matrix<E>, U32),
+        output: &mut Fragment,
+        softmax: &OnlineSoftmax,
+        columns: u32,
+        at: &Place,
+    ) {
         let Place { sequence, head, first_query, share } = *at;
         match self {
             Destination::Result { o, lse } => {
                 output.scale_rows(softmax.inverse_sum());
                 check(|| output.all(F32::is_finite), "the output is finite");
-                store_output(output, &sequence.queries(o, head, columns), first_query);
+                write(output, &sequence.queries(o, head, columns), first_query);
                 store_log_sum_exp(softmax.log_sum_exp(), &lse.row(sequence, head), first_query, sequence.of.queries);
             }
             Destination::Scratch(scratch) => {
