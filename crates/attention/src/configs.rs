@@ -13,7 +13,7 @@ use crate::problem::{Dims, HEAD_DIMS};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
     pub id: u32,
-    /// Queries of a block, and keys of one tile.
+    /// Queries of a block, of one head or several, and keys of one tile.
     pub rows: u32,
     pub keys: u32,
     pub warps: u32,
@@ -21,6 +21,8 @@ pub struct Config {
     pub copy_warps: u32,
     /// Queries of one warp.
     pub warp_rows: u32,
+    /// Whose queries these are.
+    pub heads: Heads,
     /// Tiles of keys, and of values, in shared memory.
     pub stages: u32,
     /// Whether warps hand over where the values were. It takes a barrier more, and no memory.
@@ -32,6 +34,33 @@ pub struct Config {
     pub debug: bool,
     /// Blocks among which the keys of one block of queries are split. Above one, a second kernel joins what they find.
     pub splits: u32,
+}
+
+/// How heads that share keys divide their queries among blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Heads {
+    /// Each has blocks of its own, which read the keys for it alone.
+    Apart,
+    /// A block has queries of all of them, and reads the keys once.
+    Together,
+}
+
+impl Heads {
+    /// What blocks divide for so many queries: rows of one head, or of all those that share keys.
+    pub fn rows(self, queries: u32, problem: &Problem) -> u32 {
+        match self {
+            Heads::Apart => queries,
+            Heads::Together => queries.saturating_mul(problem.heads() / problem.kv_heads()),
+        }
+    }
+
+    /// For how many heads they do so.
+    pub fn count(self, problem: &Problem) -> u32 {
+        match self {
+            Heads::Apart => problem.heads(),
+            Heads::Together => problem.kv_heads(),
+        }
+    }
 }
 
 /// What multiplies.
@@ -78,6 +107,7 @@ const TENSOR: Config = Config {
     warps: 4,
     copy_warps: 0,
     warp_rows: 16,
+    heads: Heads::Apart,
     stages: 2,
     merges_in_values: false,
     turns: false,
@@ -86,8 +116,11 @@ const TENSOR: Config = Config {
     splits: 1,
 };
 
+/// What rows for few queries of heads that share keys have in common.
+const TOGETHER: Config = Config { heads: Heads::Together, ..TENSOR };
+
 #[rustfmt::skip] // One row per line.
-pub const CONFIGS: [Config; 9] = [
+pub const CONFIGS: [Config; 13] = [
     Config { id: 1, rows: 32, keys: 64, ..TENSOR },
     Config { id: 2, rows: 32, keys: 32, ..TENSOR },
     // Three row groups of two warps compute, and two warps copy.
@@ -101,6 +134,11 @@ pub const CONFIGS: [Config; 9] = [
     Config { id: 8, rows: 128, keys: 64, warp_rows: 32, ..TENSOR },
     // For few queries: many blocks, and few passes.
     Config { id: 9, rows: 32, keys: 128, ..TENSOR },
+    // For few queries of heads that share keys.
+    Config { id: 16, rows: 16, keys: 64, merges_in_values: true, ..TOGETHER },
+    Config { id: 17, rows: 16, keys: 64, merges_in_values: true, stages: 3, ..TOGETHER },
+    Config { id: 18, rows: 16, keys: 128, merges_in_values: true, ..TOGETHER },
+    Config { id: 19, rows: 64, keys: 64, ..TOGETHER },
 ];
 
 /// Products take columns in sixteens.
@@ -230,9 +268,13 @@ impl Config {
         }
     }
 
-    /// What a block may take of shared memory.
+    /// What a block may take of shared memory. What few queries wait for is memory, and the more is under way the better: they take more where a
+    /// GPU has it, and the planner knows how much that is.
     pub const fn max_shared_bytes(&self) -> u32 {
-        if let Math::Warpgroup = self.math { warpgroups::MAX_SHARED_BYTES_90 } else { MAX_SHARED_BYTES }
+        match (self.math, self.heads) {
+            (Math::Warpgroup, _) | (_, Heads::Together) => warpgroups::MAX_SHARED_BYTES_90,
+            (_, Heads::Apart) => MAX_SHARED_BYTES,
+        }
     }
 
     /// What a thread may take for output, scores and weights.

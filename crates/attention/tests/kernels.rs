@@ -181,7 +181,8 @@ fn kernels_that_split_keys_are_whole_cases() {
                 assert!(function.instructions().all(|(statement, _)| located(statement)), "{problem}");
             }
             let [forward, combine] = [0, 1].map(|index| resolved.launches[index].grid);
-            assert_eq!(forward, [problem.queries().div_ceil(config.rows) * 3, problem.heads(), problem.batch()]);
+            let blocks = config.heads.rows(problem.queries(), &problem).div_ceil(config.rows);
+            assert_eq!(forward, [blocks * 3, config.heads.count(&problem), problem.batch()]);
             assert_eq!(combine, [problem.queries(), problem.heads(), problem.batch()]);
         }
     }

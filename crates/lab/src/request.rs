@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use attention::Problem;
-use attention::configs::Config;
+use attention::configs::{Config, Heads};
 use attention::planner::{self, Gpu};
 use launch::backend::Options;
 use ptx::Target;
@@ -97,8 +97,12 @@ pub fn witnesses(config: &Config) -> Result<Vec<Problem>, Error> {
 }
 
 fn witness(config: &Config, mask: &str) -> Result<Problem, Error> {
-    let (queries, keys) = (config.rows + 1, config.keys * config.stages + config.keys / 2 + 1);
-    Ok(format!("f16 B1 H2 Sq{queries} Sk{keys} D64 {mask}").parse()?)
+    let keys = config.keys * config.stages + config.keys / 2 + 1;
+    let (heads, queries) = match config.heads {
+        Heads::Apart => ("2", config.rows + 1),
+        Heads::Together => ("6/2", config.rows / 3 + 1),
+    };
+    Ok(format!("f16 B1 H{heads} Sq{queries} Sk{keys} D64 {mask}").parse()?)
 }
 
 impl Request {
