@@ -149,6 +149,9 @@ pub const fn product_columns(columns: u32) -> u32 {
 /// What a block may take on an L4 (sm_89). CUDA C++ Programming Guide, "Compute Capabilities".
 pub const MAX_SHARED_BYTES: u32 = 99 * 1024;
 
+/// The same on sm_80, of whose instructions kernels are made.
+const MAX_SHARED_BYTES_80: u32 = 163 * 1024;
+
 /// What output, scores and weights may take of a thread's 255 registers, so that the rest (addresses, statistics, what is
 /// loaded ahead) needs no stack. Measured with ptxas 13.0.
 pub const MAX_FRAGMENT_REGISTERS: u32 = 224;
@@ -183,7 +186,9 @@ impl Config {
 
     /// `1, 2, 3`: every number that there is, for those who gave another.
     pub fn ids() -> String {
-        Config::rows().map(|config| config.id.to_string()).collect::<Vec<_>>().join(", ")
+        let mut ids: Vec<u32> = Config::rows().map(|config| config.id).collect();
+        ids.sort_unstable();
+        ids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
     }
 
     /// Whether a GPU of that compute capability runs it. Code for sm_90a runs on 9.0 and nowhere else, newer ones included (PTX ISA,
@@ -272,7 +277,8 @@ impl Config {
     /// GPU has it, and the planner knows how much that is.
     pub const fn max_shared_bytes(&self) -> u32 {
         match (self.math, self.heads) {
-            (Math::Warpgroup, _) | (_, Heads::Together) => warpgroups::MAX_SHARED_BYTES_90,
+            (Math::Warpgroup, _) => warpgroups::MAX_SHARED_BYTES_90,
+            (_, Heads::Together) => MAX_SHARED_BYTES_80,
             (_, Heads::Apart) => MAX_SHARED_BYTES,
         }
     }
