@@ -269,8 +269,7 @@ impl<'a> Options<'a> {
         self
     }
 
-    /// A configuration of [`attention::configs`] by its number, instead of the planner's: 1 to 9 and 16 to 19 on every GPU that has
-    /// room for them, 10 to 15 on sm_90 alone.
+    /// A configuration of [`attention::configs`] by its number, instead of the planner's: 10 to 15 on sm_90 alone, others on every GPU.
     pub fn config(mut self, id: u32) -> Self {
         self.config = Some(id);
         self
