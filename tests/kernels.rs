@@ -1,6 +1,6 @@
 //! Our kernels on the emulator: right by the oracle's rule, and silent under every schedule.
 
-use attention::configs::{CONFIGS, Config, HOPPER};
+use attention::configs::{CONFIGS, Config, HOPPER, Heads};
 use attention::kernels::parts::scores::{Head, OnHost, Score};
 use attention::oracle::Parity;
 use attention::problem::{DType, Layout};
@@ -289,6 +289,32 @@ fn documents_are_right() {
         "f16 B2 H2/1 Sq35 Sk70 D64 causal alibi sinks documents",
     ] {
         check(&problem.parse().unwrap());
+    }
+}
+
+/// Groups that divide a tile and such that do not, queries that lie in two tiles, every mask, layout and feature.
+#[test]
+fn heads_that_share_keys_are_right_together() {
+    for problem in [
+        "f16 B2 H4/2 Sq1 Sk130 D64 full",
+        "f16 B1 H8/2 Sq4 Sk161 D128 causal",
+        "bf16 B2 H8/1 Sq3 Sk97 D64 causal bshd",
+        "f16 B1 H6/2 Sq40 Sk161 D64 causal",
+        "f16 B1 H7/1 Sq19 Sk161 D128 causal-top-left",
+        "bf16 B1 H14/2 Sq5 Sk200 D64 window40/3 bshd",
+        "f16 B1 H3/1 Sq30 Sk7 D64 causal",
+        "f16 B1 H8/2 Sq9 Sk0 D64 full sinks",
+        "f16 B1 H6/2 Sq7 Sk161 D40/72 causal alibi",
+        "bf16 B1 H7/1 Sq3 Sk161 D72/40 full softcap2 sinks",
+        "f16 B1 H12/3 Sq9 Sk161 D64 causal alibi sinks bshd",
+        "f16 B2 H6/2 Sq9 Sk161 D64 causal documents",
+        "f16 B1 H8/1 Sq17 Sk161 D64 window20/3 alibi sinks documents",
+        "f16 B4 H6/2 Sq33,0,5,1 Sk161,40,0,33 D64 causal alibi sinks",
+        "bf16 B3 H7/1 Sq1,1,20 Sk130,5,35 D64/40 full documents",
+        "f16 B1 H8/2 Sq3 Sk161 D256 causal",
+        "f16 B1 H71/1 Sq1 Sk65 D64 full",
+    ] {
+        check_each(&problem.parse().unwrap(), CONFIGS.into_iter().filter(|config| config.heads == Heads::Together));
     }
 }
 

@@ -8,8 +8,8 @@ use lab::Case;
 use launch::backend::Options;
 use launch::{Kernel, hash};
 
-/// Configuration 5 lets warps share their queries, 7 does not.
-const HERE: [u32; 2] = [5, 7];
+/// Configuration 5 lets warps share their queries, 7 does not; 21 and 23 are the same for heads that share keys together.
+const HERE: [u32; 4] = [5, 7, 21, 23];
 
 fn run(kernel: &Kernel) -> Sanitized {
     let seeds: Vec<u64> = (0..DEFAULT_SEEDS).collect();
@@ -104,6 +104,18 @@ fn packed_sequences_are_right() {
         "f16 B2 H2/1 Sq1,33 Sk130,5 D40/72 causal softcap2 sinks",
     ];
     check_all(&problems, &[2, 7]);
+}
+
+/// Parts have the place of their query and head, whichever rows of a block these are.
+#[test]
+fn heads_that_share_keys_are_right_together() {
+    let problems = [
+        "f16 B2 H8/2 Sq1 Sk449 D128 full",
+        "bf16 B1 H7/1 Sq9 Sk300 D64 causal alibi sinks bshd",
+        "f16 B2 H6/2 Sq30 Sk300 D64/40 window100/3 softcap2",
+        "f16 B3 H14/2 Sq1,9,2 Sk449,70,1 D64 causal sinks documents",
+    ];
+    check_all(&problems, &[3, 7]);
 }
 
 /// Every configuration can, on tensor cores and on plain ones.

@@ -22,8 +22,8 @@ pub struct BuiltIn {
     #[arg(long, value_name = "PROBLEM")]
     pub problem: Option<Problem>,
 
-    /// How to compute it: the number of a configuration, 1 to 9 for sm_80 and later, 10 to 26 for sm_90a alone (the emulator runs
-    /// all of them). Config 6 takes heads of any width, the others what has room in shared memory and registers; a refusal names
+    /// How to compute it: the number of a configuration, 1 to 9 and 20 to 23 (few queries, and heads that share keys) for sm_80 and
+    /// later, 10 to 19 for sm_90a alone (the emulator runs all of them). Config 6 takes heads of any width, the others what has room in shared memory and registers; a refusal names
     /// those that have. Unless given, the planner chooses for `--arch`
     #[arg(long)]
     pub config: Option<u32>,
@@ -354,6 +354,6 @@ mod tests {
         };
         assert_eq!(split.words().unwrap(), "--problem 'f16 B1 H8 Sq1 Sk8192 D128 full' --config 5 --splits 16");
         let planned = BuiltIn { config: None, splits: None, ..split };
-        assert_eq!(planned.words().unwrap(), "--problem 'f16 B1 H8 Sq1 Sk8192 D128 full' --config 5 --splits 32");
+        assert_eq!(planned.words().unwrap(), "--problem 'f16 B1 H8 Sq1 Sk8192 D128 full' --config 21 --splits 16");
     }
 }

@@ -71,7 +71,8 @@ impl Call {
             Some(Sequences { count, longest }) => (longest, count),
             None => (self.problem.queries(), self.problem.batch()),
         };
-        let [blocks, heads] = [queries.div_ceil(config.rows) * config.splits, self.problem.heads()];
+        let rows = config.heads.rows(queries, &self.problem);
+        let [blocks, heads] = [rows.div_ceil(config.rows) * config.splits, config.heads.count(&self.problem)];
         match config.math {
             Math::Warpgroup => [processors.min(blocks.saturating_mul(heads).saturating_mul(entries)), 1, 1],
             Math::Tensor | Math::Scalar => [blocks, heads, entries],

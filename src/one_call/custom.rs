@@ -2,6 +2,7 @@
 
 use super::{Error, kernels};
 use attention::Problem;
+use attention::configs::Config;
 use attention::kernels::parts::masks::Mask;
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -85,12 +86,14 @@ impl<T: ?Sized> Drop for Custom<T> {
 }
 
 /// Whether a mask keeps its promises: what it says of blocks of queries is what it says of single ones.
-pub(super) fn check_promises(mask: &dyn Mask, problem: &Problem, rows: u32) -> Result<(), Error> {
+pub(super) fn check_promises(mask: &dyn Mask, problem: &Problem, config: &Config) -> Result<(), Error> {
     let broken = |found: String| Err(Error::Promise { found });
     let known = |range: Range<U32>| Some(range.start.known()?..range.end.known()?);
     for of in problem.sequence_lengths() {
-        for first in (0..of.queries).step_by(rows as usize) {
-            let block = first..(first + rows).min(of.queries);
+        let group = config.heads.rows(1, problem);
+        let rows = of.queries * group;
+        for first in (0..rows).step_by(config.rows as usize) {
+            let block = first / group..(first + config.rows).min(rows).div_ceil(group);
             let asked = || U32::from(block.start)..U32::from(block.end);
             let [some, all] = [mask.seen_by_some(asked(), of.into()), mask.seen_by_all(asked(), of.into())].map(known);
             let (Some(some), Some(all)) = (some, all) else {

@@ -165,7 +165,7 @@ fn on_emulator<N: Number>(
     let config = options.split_config_for(call, &Gpu::H200)?;
     let problem = with_places(call, inputs, options)?;
     if let Some(mask) = options.custom_mask {
-        custom::check_promises(&**mask, &problem, config.rows)?;
+        custom::check_promises(&**mask, &problem, &config)?;
     }
     let kernel = options.with_parts(&problem, |mask, score| kernel_with(&problem, &config, mask, score))?;
     let mut loaded = Emulator.load(&kernel).map_err(|error| said(&error))?;

@@ -269,7 +269,7 @@ impl<'a> Options<'a> {
         self
     }
 
-    /// A configuration of [`attention::configs`] by its number, instead of the planner's: 1 to 9 on every GPU, 10 to 26 on sm_90 alone.
+    /// A configuration of [`attention::configs`] by its number, instead of the planner's: 10 to 19 on sm_90 alone, others on every GPU.
     pub fn config(mut self, id: u32) -> Self {
         self.config = Some(id);
         self

@@ -3,7 +3,7 @@
 
 mod formula;
 
-use attention::configs::{CONFIGS, Config, HOPPER};
+use attention::configs::{CONFIGS, Config, HOPPER, Heads};
 use attention::problem::{DType, Layout};
 use attention::visibility::MaskKind;
 use attention::{Problem, kernels};
@@ -130,6 +130,23 @@ fn shares_of_the_keys_compute_the_formula() {
     ];
     let each = |problem: &&str| {
         [2, 3, 7].map(|splits| cases(&problem.parse().unwrap(), CONFIGS.map(|config| Config { splits, ..config })))
+    };
+    let cases: Vec<Case> = problems.iter().flat_map(each).flatten().collect();
+    assert_eq!(compare(&cases), Vec::<String>::new());
+}
+
+/// Groups of heads that do not divide a tile, whole and in shares.
+#[test]
+fn heads_that_share_keys_compute_the_formula_together() {
+    let problems = [
+        "f16 B2 H8/2 Sq1 Sk300 D64 full",
+        "f16 B1 H7/1 Sq9 Sk161 D128 causal",
+        "bf16 B1 H6/2 Sq40 Sk161 D40/72 window20/2 bshd",
+        "f16 B1 H3/1 Sq30 Sk7 D64 causal-top-left",
+    ];
+    let together = || CONFIGS.into_iter().filter(|config| config.heads == Heads::Together);
+    let each = |problem: &&str| {
+        [1, 3].map(|splits| cases(&problem.parse().unwrap(), together().map(|config| Config { splits, ..config })))
     };
     let cases: Vec<Case> = problems.iter().flat_map(each).flatten().collect();
     assert_eq!(compare(&cases), Vec::<String>::new());

@@ -13,7 +13,7 @@ use crate::problem::{Dims, HEAD_DIMS};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
     pub id: u32,
-    /// Queries of a block, and keys of one tile.
+    /// Queries of a block, of one head or several, and keys of one tile.
     pub rows: u32,
     pub keys: u32,
     pub warps: u32,
@@ -21,6 +21,8 @@ pub struct Config {
     pub copy_warps: u32,
     /// Queries of one warp.
     pub warp_rows: u32,
+    /// Whose queries these are.
+    pub heads: Heads,
     /// Tiles of keys, and of values, in shared memory.
     pub stages: u32,
     /// Tiles of queries in shared memory. Of a single one, every warpgroup has its rows to itself: they make room for the next as soon as it has
@@ -35,6 +37,33 @@ pub struct Config {
     pub debug: bool,
     /// Blocks among which the keys of one block of queries are split. Above one, a second kernel joins what they find.
     pub splits: u32,
+}
+
+/// How heads that share keys divide their queries among blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Heads {
+    /// Each has blocks of its own, which read the keys for it alone.
+    Apart,
+    /// A block has queries of all of them, and reads the keys once.
+    Together,
+}
+
+impl Heads {
+    /// What blocks divide for so many queries: rows of one head, or of all those that share keys.
+    pub fn rows(self, queries: u32, problem: &Problem) -> u32 {
+        match self {
+            Heads::Apart => queries,
+            Heads::Together => queries.saturating_mul(problem.heads() / problem.kv_heads()),
+        }
+    }
+
+    /// For how many heads they do so.
+    pub fn count(self, problem: &Problem) -> u32 {
+        match self {
+            Heads::Apart => problem.heads(),
+            Heads::Together => problem.kv_heads(),
+        }
+    }
 }
 
 /// What multiplies.
@@ -81,6 +110,7 @@ const TENSOR: Config = Config {
     warps: 4,
     copy_warps: 0,
     warp_rows: 16,
+    heads: Heads::Apart,
     stages: 2,
     query_stages: 1,
     merges_in_values: false,
@@ -90,8 +120,11 @@ const TENSOR: Config = Config {
     splits: 1,
 };
 
+/// What rows for few queries of heads that share keys have in common.
+const TOGETHER: Config = Config { heads: Heads::Together, ..TENSOR };
+
 #[rustfmt::skip] // One row per line.
-pub const CONFIGS: [Config; 9] = [
+pub const CONFIGS: [Config; 13] = [
     Config { id: 1, rows: 32, keys: 64, ..TENSOR },
     Config { id: 2, rows: 32, keys: 32, ..TENSOR },
     // Three row groups of two warps compute, and two warps copy.
@@ -105,6 +138,11 @@ pub const CONFIGS: [Config; 9] = [
     Config { id: 8, rows: 128, keys: 64, warp_rows: 32, ..TENSOR },
     // For few queries: many blocks, and few passes.
     Config { id: 9, rows: 32, keys: 128, ..TENSOR },
+    // For few queries of heads that share keys.
+    Config { id: 20, rows: 16, keys: 64, merges_in_values: true, ..TOGETHER },
+    Config { id: 21, rows: 16, keys: 64, merges_in_values: true, stages: 3, ..TOGETHER },
+    Config { id: 22, rows: 16, keys: 128, merges_in_values: true, ..TOGETHER },
+    Config { id: 23, rows: 64, keys: 64, ..TOGETHER },
 ];
 
 /// Products take columns in sixteens.
@@ -114,6 +152,9 @@ pub const fn product_columns(columns: u32) -> u32 {
 
 /// What a block may take on an L4 (sm_89). CUDA C++ Programming Guide, "Compute Capabilities".
 pub const MAX_SHARED_BYTES: u32 = 99 * 1024;
+
+/// The same on sm_80, of whose instructions kernels are made.
+const MAX_SHARED_BYTES_80: u32 = 163 * 1024;
 
 /// What output, scores and weights may take of a thread's 255 registers, so that the rest (addresses, statistics, what is
 /// loaded ahead) needs no stack. Measured with ptxas 13.0.
@@ -149,7 +190,9 @@ impl Config {
 
     /// `1, 2, 3`: every number that there is, for those who gave another.
     pub fn ids() -> String {
-        Config::rows().map(|config| config.id.to_string()).collect::<Vec<_>>().join(", ")
+        let mut ids: Vec<u32> = Config::rows().map(|config| config.id).collect();
+        ids.sort_unstable();
+        ids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
     }
 
     /// Whether a GPU of that compute capability runs it. Code for sm_90a runs on 9.0 and nowhere else, newer ones included (PTX ISA,
@@ -234,9 +277,14 @@ impl Config {
         }
     }
 
-    /// What a block may take of shared memory.
+    /// What a block may take of shared memory. What few queries wait for is memory, and the more is under way the better: they take more where a
+    /// GPU has it, and the planner knows how much that is.
     pub const fn max_shared_bytes(&self) -> u32 {
-        if let Math::Warpgroup = self.math { warpgroups::MAX_SHARED_BYTES_90 } else { MAX_SHARED_BYTES }
+        match (self.math, self.heads) {
+            (Math::Warpgroup, _) => warpgroups::MAX_SHARED_BYTES_90,
+            (_, Heads::Together) => MAX_SHARED_BYTES_80,
+            (_, Heads::Apart) => MAX_SHARED_BYTES,
+        }
     }
 
     /// What a thread may take for output, scores and weights.

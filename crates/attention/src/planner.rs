@@ -14,16 +14,17 @@
 //! assert_eq!(plan(&long, &Gpu::H200)?.id, 13);
 //! // One block for each of 8 heads would leave 124 of 132 processors idle: the keys of each are split among many.
 //! let decode = "B1 H8 Sq1 Sk8192 D128".parse()?;
-//! assert_eq!(plan(&decode, &Gpu::H200)?.splits, 32);
+//! assert_eq!(plan(&decode, &Gpu::H200)?.splits, 16);
 //! # Ok::<(), attention::Error>(())
 //! ```
 
+mod splits;
+
 use std::fmt;
 
-use crate::configs::{Config, Math};
+use crate::configs::{Config, Heads};
 use crate::features::Features;
-use crate::kernels::parts::block::Block;
-use crate::kernels::{MAX_SPLITS, check_kind};
+use crate::kernels::check_kind;
 use crate::visibility::MaskKind;
 use crate::{Error, Problem};
 
@@ -81,10 +82,13 @@ impl fmt::Display for Gpu {
 struct Row {
     config: u32,
     mask: Seen,
-    /// Columns of the widest of Q, K, V and O.
+    /// Columns of the widest of Q, K, V and O, and of V and O.
     most_columns: u32,
+    most_value_columns: u32,
     /// Of a head; of packed sequences, all their rows together: how long each is, a GPU may be the only one to know.
     queries: [u32; 2],
+    /// The most queries of all heads that share keys, if they are to fill one tile.
+    most_together: Option<u32>,
     /// Blocks for every hundred processors: below a hundred some are idle, above it some have several.
     blocks: [u32; 2],
 }
@@ -100,6 +104,17 @@ enum Seen {
 
 const ANY: u32 = u32::MAX;
 
+/// What most rows ask for.
+const ANYTHING: Row = Row {
+    config: 0,
+    mask: Seen::Any,
+    most_columns: 0,
+    most_value_columns: ANY,
+    queries: [0, ANY],
+    most_together: None,
+    blocks: [0, ANY],
+};
+
 /// More than half of the processors have a block.
 const HALF: u32 = 51;
 
@@ -109,53 +124,62 @@ const HALF: u32 = 51;
 #[rustfmt::skip] // One row per line.
 const HOPPER_ROWS: [Row; 17] = [
     // A model: one block of 64 or 128 queries has all that there are.
-    Row { config: 12, mask: Seen::Any, most_columns: 64, queries: [17, 64], blocks: [HALF, ANY] },
-    Row { config: 15, mask: Seen::Any, most_columns: 128, queries: [17, 128], blocks: [HALF, ANY] },
+    Row { config: 12, most_columns: 64, queries: [17, 64], blocks: [HALF, ANY], ..ANYTHING },
+    Row { config: 15, most_columns: 128, queries: [17, 128], blocks: [HALF, ANY], ..ANYTHING },
     // Measured: B2 H8 S512 D64, with 128 blocks for 132 processors.
-    Row { config: 12, mask: Seen::Any, most_columns: 64, queries: [17, ANY], blocks: [HALF, 100] },
+    Row { config: 12, most_columns: 64, queries: [17, ANY], blocks: [HALF, 100], ..ANYTHING },
     // A model: the same with blocks of 128.
-    Row { config: 10, mask: Seen::Evenly, most_columns: 128, queries: [17, ANY], blocks: [HALF, 100] },
-    Row { config: 15, mask: Seen::Unevenly, most_columns: 128, queries: [17, ANY], blocks: [HALF, 100] },
+    Row { config: 10, mask: Seen::Evenly, most_columns: 128, queries: [17, ANY], blocks: [HALF, 100], ..ANYTHING },
+    Row { config: 15, mask: Seen::Unevenly, most_columns: 128, queries: [17, ANY], blocks: [HALF, 100], ..ANYTHING },
     // Measured: without a mask from S512 to S16384.
-    Row { config: 11, mask: Seen::Evenly, most_columns: 64, queries: [17, ANY], blocks: [HALF, ANY] },
+    Row { config: 11, mask: Seen::Evenly, most_columns: 64, queries: [17, ANY], blocks: [HALF, ANY], ..ANYTHING },
     // Measured: causal, S512 and S1024.
-    Row { config: 14, mask: Seen::Unevenly, most_columns: 64, queries: [17, 1024], blocks: [HALF, ANY] },
+    Row { config: 14, mask: Seen::Unevenly, most_columns: 64, queries: [17, 1024], blocks: [HALF, ANY], ..ANYTHING },
     // Measured: causal, from S2048 to S16384.
-    Row { config: 11, mask: Seen::Unevenly, most_columns: 64, queries: [1025, ANY], blocks: [HALF, ANY] },
+    Row { config: 11, mask: Seen::Unevenly, most_columns: 64, queries: [1025, ANY], blocks: [HALF, ANY], ..ANYTHING },
     // Measured: causal, S512.
-    Row { config: 15, mask: Seen::Unevenly, most_columns: 128, queries: [17, 512], blocks: [HALF, ANY] },
+    Row { config: 15, mask: Seen::Unevenly, most_columns: 128, queries: [17, 512], blocks: [HALF, ANY], ..ANYTHING },
     // Measured: causal, S1024 and S2048.
-    Row { config: 10, mask: Seen::Unevenly, most_columns: 128, queries: [513, 2048], blocks: [HALF, ANY] },
+    Row { config: 10, mask: Seen::Unevenly, most_columns: 128, queries: [513, 2048], blocks: [HALF, ANY], ..ANYTHING },
     // Measured: without a mask, S1024 alone.
-    Row { config: 10, mask: Seen::Evenly, most_columns: 128, queries: [513, 1024], blocks: [HALF, ANY] },
+    Row { config: 10, mask: Seen::Evenly, most_columns: 128, queries: [513, 1024], blocks: [HALF, ANY], ..ANYTHING },
     // Measured: without a mask S512 and S2048 to S16384, causal from S4096 on.
-    Row { config: 13, mask: Seen::Any, most_columns: 128, queries: [17, ANY], blocks: [HALF, ANY] },
+    Row { config: 13, most_columns: 128, queries: [17, ANY], blocks: [HALF, ANY], ..ANYTHING },
     // A model: too few blocks of 192.
-    Row { config: 10, mask: Seen::Any, most_columns: 128, queries: [17, ANY], blocks: [HALF, ANY] },
-    // A model: of those that have room for wider heads the one with the most keys, and then the one with registers for documents.
-    Row { config: 19, mask: Seen::Any, most_columns: 192, queries: [17, ANY], blocks: [HALF, ANY] },
-    Row { config: 18, mask: Seen::Any, most_columns: 192, queries: [17, ANY], blocks: [HALF, ANY] },
-    Row { config: 16, mask: Seen::Any, most_columns: 256, queries: [17, ANY], blocks: [HALF, ANY] },
-    Row { config: 17, mask: Seen::Any, most_columns: 256, queries: [17, ANY], blocks: [HALF, ANY] },
+    Row { config: 10, most_columns: 128, queries: [17, ANY], blocks: [HALF, ANY], ..ANYTHING },
+    // Measured: heads of 192 columns, and of 192 with values of 128, at S2048 and S8192, with and without a mask. Who has no registers for what
+    // is asked takes the next.
+    Row { config: 18, most_columns: 192, most_value_columns: 128, queries: [17, ANY], blocks: [HALF, ANY], ..ANYTHING },
+    Row { config: 19, most_columns: 192, queries: [17, ANY], blocks: [HALF, ANY], ..ANYTHING },
+    // Measured: heads of 256 columns, S2048 and S16384.
+    Row { config: 16, most_columns: 256, queries: [17, ANY], blocks: [HALF, ANY], ..ANYTHING },
+    // A model: what is left has registers for documents and packed sequences.
+    Row { config: 17, most_columns: 256, queries: [17, ANY], blocks: [HALF, ANY], ..ANYTHING },
 ];
 
 /// For all others. The first row that holds is taken. Measured on an H200; that the same order holds on the others is a model
 /// (their own processors and shared memory, the same thresholds) and not measured.
 #[rustfmt::skip] // One row per line.
-const ROWS: [Row; 6] = [
-    // Measured with one query, of 8 to 512 heads: rows without a query cost time, and 128 keys at a time less of it.
-    Row { config: 9, mask: Seen::Any, most_columns: 64, queries: [0, 32], blocks: [0, ANY] },
-    // Measured with one query, of 8 to 512 heads.
-    Row { config: 5, mask: Seen::Any, most_columns: 128, queries: [0, 16], blocks: [0, ANY] },
+const ROWS: [Row; 9] = [
+    // A model: few queries wait for memory, and heads that share keys read them once; 128 of narrow heads at a time.
+    Row { config: 22, most_columns: 64, queries: [0, 16], most_together: Some(16), ..ANYTHING },
+    // Measured with one query, of 8 to 512 heads, D128: three stages, so that one block has as many bytes under way as its processor is to have.
+    Row { config: 21, most_columns: 128, queries: [0, 16], most_together: Some(16), ..ANYTHING },
+    // A model: the same where shared memory is short.
+    Row { config: 20, most_columns: 256, queries: [0, 16], most_together: Some(16), ..ANYTHING },
+    // A model: more heads or queries, in as few blocks as they need.
+    Row { config: 23, most_columns: 128, queries: [0, 16], ..ANYTHING },
+    // Measured with one query: rows without a query cost time, and 128 keys at a time less of it.
+    Row { config: 9, most_columns: 64, queries: [0, 32], ..ANYTHING },
     // Measured: warps of 32 queries read keys and values half as often; the fastest as soon as two blocks share a processor.
-    Row { config: 8, mask: Seen::Any, most_columns: 128, queries: [0, ANY], blocks: [200, ANY] },
+    Row { config: 8, most_columns: 128, blocks: [200, ANY], ..ANYTHING },
     // Measured: few queries and narrow heads: many blocks, and few passes over the keys.
-    Row { config: 9, mask: Seen::Any, most_columns: 64, queries: [0, ANY], blocks: [0, ANY] },
+    Row { config: 9, most_columns: 64, ..ANYTHING },
     // Measured: the same for wide heads, where 128 keys at a time would leave a processor with a single block.
-    Row { config: 7, mask: Seen::Any, most_columns: 128, queries: [0, ANY], blocks: [0, ANY] },
+    Row { config: 7, most_columns: 128, ..ANYTHING },
     // Measured: the one that has room for heads of any width. Its tiles are the smallest, too (config 1 takes more than
     // config 7), so that it is what is left where shared memory is short; that is not measured.
-    Row { config: 6, mask: Seen::Any, most_columns: 256, queries: [0, ANY], blocks: [0, ANY] },
+    Row { config: 6, most_columns: 256, ..ANYTHING },
 ];
 
 /// The configuration for a problem on a GPU.
@@ -166,7 +190,7 @@ pub fn plan(problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
 /// The same where more is asked for than the problem says.
 pub fn plan_features(problem: &Problem, features: &Features, gpu: &Gpu) -> Result<Config, Error> {
     let config = plan_unsplit(problem, features, gpu)?;
-    Ok(Config { splits: splits(&config, problem, gpu), ..config })
+    Ok(Config { splits: splits::splits(&config, problem, gpu), ..config })
 }
 
 /// The same for callers without memory for the parts of split keys.
@@ -178,55 +202,15 @@ pub fn plan_unsplit(problem: &Problem, features: &Features, gpu: &Gpu) -> Result
     HOPPER_ROWS.iter().chain(&ROWS).filter(suits).find_map(has).ok_or_else(refused)
 }
 
-/// Blocks of split keys that a processor is to hold, where its shared memory has room for them: while one waits for its keys,
-/// another multiplies.
-const SPLIT_BLOCKS: u64 = 2;
-
-/// Tiles of keys that take about as long as the kernel that joins parts (measured: three of 64 keys). Fewer are not split.
-const LEAST_TILES: u32 = 4;
-
-/// Among how many blocks the keys of each block of queries are split.
-///
-/// Keys are split where at least half of the processors would have no block at all. Then there are as many shares as fill every
-/// processor with [`SPLIT_BLOCKS`], down to a tile each, counted in the block that sees the most keys. Measured on an H200 with
-/// one query of 8 and of 32 heads. A model, not measured: the same on other GPUs, and [`LEAST_TILES`] for each share where heads
-/// have several blocks of queries, since parts grow with the queries.
-fn splits(config: &Config, problem: &Problem, gpu: &Gpu) -> u32 {
-    if config.math == Math::Warpgroup {
-        return 1;
-    }
-    let (blocks, processors) = (blocks(config, problem), u64::from(gpu.processors));
-    if blocks > processors / 2 {
-        return 1;
-    }
-    let room = u64::from(gpu.shared_bytes / config.shared_bytes(problem.dims())).clamp(1, SPLIT_BLOCKS);
-    let filling = u32::try_from(processors * room / blocks).unwrap_or(MAX_SPLITS);
-    let tiles = most_tiles(config, problem);
-    let shares = match problem.queries() {
-        queries if queries <= config.rows && tiles >= LEAST_TILES => tiles,
-        _ => tiles / LEAST_TILES,
-    };
-    filling.min(shares).clamp(1, MAX_SPLITS)
-}
-
-/// Key tiles of the block that sees the most.
-fn most_tiles(config: &Config, problem: &Problem) -> u32 {
-    let mask = problem.mask().mask();
-    let tiles = |number: u32| {
-        let seen = Block::new(&*mask, problem.lengths().into(), number.into(), config.rows, config.keys).tiles;
-        let [start, end] = [seen.start, seen.end].map(|tile| tile.known().unwrap_or(0));
-        end.saturating_sub(start)
-    };
-    (0..problem.queries().div_ceil(config.rows)).map(tiles).max().unwrap_or(0)
-}
-
 impl Row {
     /// What the problem alone decides: a call has no time to look at every configuration.
     fn is_of(&self, problem: &Problem) -> bool {
         let (dims, [least, most]) = (problem.dims(), self.queries);
         dims.head.max(dims.value) <= self.most_columns
+            && dims.value <= self.most_value_columns
             && (least..=most).contains(&problem.q_shape().rows)
             && self.mask.holds(problem.mask())
+            && self.most_together.is_none_or(|most| Heads::Together.rows(problem.q_shape().rows, problem) <= most)
     }
 
     fn holds(&self, config: &Config, problem: &Problem, features: &Features, gpu: &Gpu) -> bool {
@@ -257,7 +241,8 @@ impl Seen {
 fn blocks(config: &Config, problem: &Problem) -> u64 {
     let q = problem.q_shape();
     let sequences = problem.packed().map_or(1, |_| problem.batch());
-    [q.rows.div_ceil(config.rows).max(sequences), q.heads, q.batch]
+    let rows = config.heads.rows(q.rows, problem);
+    [rows.div_ceil(config.rows).max(sequences), config.heads.count(problem), q.batch]
         .map(u64::from)
         .into_iter()
         .fold(1, u64::saturating_mul)
@@ -266,6 +251,8 @@ fn blocks(config: &Config, problem: &Problem) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::configs::Math;
+    use crate::kernels::MAX_SPLITS;
     use crate::problem::HEAD_DIMS;
 
     fn planned(problem: &str, gpu: &Gpu) -> u32 {
@@ -315,18 +302,17 @@ mod tests {
         assert_eq!(planned("B4 H32 S4096 D96 causal", &Gpu::H200), 13);
     }
 
-    /// Not measured: the most keys that there is room for.
     #[test]
     fn wide_heads_have_kernels_of_their_own() {
-        assert_eq!(planned("B4 H32 S4096 D192/128", &Gpu::H200), 19);
+        assert_eq!(planned("B4 H32 S4096 D192/128", &Gpu::H200), 18);
         assert_eq!(planned("B4 H32 S4096 D128/192 causal", &Gpu::H200), 19);
-        assert_eq!(planned("B4 H32 S4096 D136", &Gpu::H200), 18);
-        assert_eq!(planned("B4 H32 S4096 D192 causal documents", &Gpu::H200), 16);
+        assert_eq!(planned("B4 H32 S4096 D136", &Gpu::H200), 19);
+        assert_eq!(planned("B4 H32 S4096 D192 causal documents", &Gpu::H200), 19);
         assert_eq!(planned("B4 H32 S4096 D256 window100/30", &Gpu::H200), 16);
         assert_eq!(planned("B4 H32 S4096 D256 causal documents", &Gpu::H200), 17);
         // Too few blocks, and too few queries.
         assert_eq!(planned("B1 H8 S1024 D256", &Gpu::H200), 6);
-        assert_eq!(planned("B64 H32 Sq16 Sk4096 D256", &Gpu::H200), 6);
+        assert_eq!(planned("B64 H32 Sq16 Sk4096 D256", &Gpu::H200), 20);
     }
 
     /// Blocks of 64, then of 128, then as large as they are.
@@ -342,7 +328,7 @@ mod tests {
     /// Few queries with many keys, packed sequences, and tensors that no tensor map describes.
     #[test]
     fn the_rest_stays_with_the_kernels_of_sm_80() {
-        assert_eq!(planned("B64 H32 Sq16 Sk4096 D128", &Gpu::H200), 5);
+        assert_eq!(planned("B64 H32 Sq16 Sk4096 D128", &Gpu::H200), 21);
         assert_eq!(planned("H32 S4096,100 D64", &Gpu::H200), 8);
         let (problem, unmapped) =
             ("B4 H32 S4096 D64".parse().unwrap(), Features { unmapped: true, ..Features::default() });
@@ -386,13 +372,36 @@ mod tests {
 
     #[test]
     fn few_queries_go_by_the_width_of_the_heads() {
-        assert_eq!(planned("B1 H8 Sq1 Sk4096 D64", &Gpu::H200), 9);
-        assert_eq!(planned("B1 H8 Sq16 Sk4096 D64/72", &Gpu::H200), 5);
-        assert_eq!(planned("B64 H8 Sq16 Sk4096 D128", &Gpu::H200), 5);
+        assert_eq!(planned("B1 H8 Sq1 Sk4096 D64", &Gpu::H200), 22);
+        assert_eq!(planned("B1 H8 Sq16 Sk4096 D64/72", &Gpu::H200), 21);
+        assert_eq!(planned("B64 H8 Sq16 Sk4096 D128", &Gpu::H200), 21);
+        assert_eq!(planned("B64 H8 Sq16 Sk4096 D136", &Gpu::H200), 20);
+        assert_eq!(planned("B64 H8 Sq16 Sk4096 D128", &Gpu::L4), 20);
+        assert_eq!(planned("B64 H8 Sq16 Sk4096 D256", &Gpu::L4), 6);
         assert_eq!(planned("B1 H8 Sq17 Sk4096 D128", &Gpu::H200), 7);
         assert_eq!(planned("B64 H8 Sq32 Sk4096 D64", &PLAIN), 9);
         assert_eq!(planned("B64 H8 Sq33 Sk4096 D64", &PLAIN), 8);
         assert_eq!(planned("B8 H64 S4096 D192/128", &PLAIN), 6);
+    }
+
+    /// Sixteen rows are four queries of four heads, or one of sixteen.
+    #[test]
+    fn heads_that_share_keys_fill_a_tile_together() {
+        let by_queries = |queries: u32| planned(&format!("B1 H32/8 Sq{queries} Sk8192 D128"), &Gpu::H200);
+        assert_eq!([1, 4, 5, 16, 17].map(by_queries), [21, 21, 23, 23, 7]);
+        assert_eq!(planned("B1 H16/1 Sq1 Sk8192 D128", &Gpu::H200), 21);
+        assert_eq!(planned("B1 H17/1 Sq1 Sk8192 D128", &Gpu::H200), 23);
+        assert_eq!(planned("B1 H128/1 Sq16 Sk8192 D64", &Gpu::H200), 23);
+        assert_eq!(planned("B1 H128/1 Sq1 Sk8192 D192/128", &Gpu::H200), 6);
+        for row in ROWS {
+            let config = Config::by_id(row.config).unwrap();
+            assert_eq!(
+                row.most_together.is_some(),
+                config.heads == Heads::Together && config.rows == 16,
+                "{}",
+                config.id
+            );
+        }
     }
 
     #[test]
@@ -408,12 +417,19 @@ mod tests {
         plan(&problem.parse().unwrap(), gpu).unwrap().splits
     }
 
-    /// 16 × 64 tiles take 94 KB, and 64 × 64 tiles 80 KiB: two blocks of an H200, one of an L4.
+    /// Three stages of 64 keys take 100 KiB, and 64 × 64 tiles 80: two blocks of an H200, one of an L4 (of two stages).
     #[test]
     fn keys_are_split_where_processors_are_idle() {
-        assert_eq!(splits("B1 H66 Sq1 Sk65536 D128", &Gpu::H200), 4);
-        assert_eq!(splits("B1 H67 Sq1 Sk65536 D128", &Gpu::H200), 1);
-        assert_eq!(splits("B1 H12 Sq1 Sk65536 D128", &Gpu::H200), 22);
+        assert_eq!(splits("B1 H66 Sq1 Sk65536 D128", &Gpu::H200), 2);
+        assert_eq!(splits("B1 H67 Sq1 Sk65536 D128", &Gpu::H200), 2);
+        // 83 blocks of 64 KiB under way read as fast as memory gives.
+        assert_eq!(splits("B1 H82 Sq1 Sk65536 D128", &Gpu::H200), 2);
+        assert_eq!(splits("B1 H83 Sq1 Sk65536 D128", &Gpu::H200), 1);
+        assert_eq!(splits("B16 H32/8 Sq1 Sk8192 D128", &Gpu::H200), 1);
+        // Behind 264 blocks, 36 more would read alone.
+        assert_eq!(splits("B1 H300 Sq1 Sk65536 D128", &Gpu::H200), 3);
+        assert_eq!(splits("B1 H264 Sq1 Sk65536 D128", &Gpu::H200), 1);
+        assert_eq!(splits("B1 H12 Sq1 Sk65536 D128", &Gpu::H200), 11);
         assert_eq!(splits("B1 H12 Sq1 Sk65536 D128", &Gpu::L4), 4);
         assert_eq!(splits("B12 H1 Sq64 Sk65536 D128", &Gpu::H200), 22);
         assert_eq!(splits("B12 H1 Sq65 Sk65536 D128", &Gpu::H200), 11);
@@ -423,18 +439,27 @@ mod tests {
     #[test]
     fn shares_have_a_tile_at_least_or_four_of_several_blocks() {
         assert_eq!(splits("B1 H8 Sq1 Sk1024 D128", &Gpu::H200), 16);
-        assert_eq!(splits("B1 H8 Sq1 Sk256 D128", &Gpu::H200), 4);
-        assert_eq!(splits("B1 H8 Sq1 Sk192 D128", &Gpu::H200), 1);
+        assert_eq!(splits("B1 H8 Sq1 Sk448 D128", &Gpu::H200), 7);
+        assert_eq!(splits("B1 H8 Sq1 Sk384 D128", &Gpu::H200), 1);
         assert_eq!(splits("B1 H8 Sq1 Sk0 D128", &Gpu::H200), 1);
         assert_eq!(splits("B1 H8 Sq1 Sk1024 D64", &Gpu::H200), 8);
         assert_eq!(splits("B1 H8 Sq65 Sk1024 D128", &Gpu::H200), 4);
+    }
+
+    /// Memory for the longest sequence serves all shorter ones.
+    #[test]
+    fn more_keys_have_no_fewer_shares() {
+        for heads in [1, 8, 12, 32, 66, 67, 83, 128, 264, 300, 530] {
+            let of_keys = |tiles: u32| splits(&format!("B1 H{heads} Sq1 Sk{} D128 causal", tiles * 64), &Gpu::H200);
+            assert!((0..200).map(of_keys).is_sorted(), "{heads} heads");
+        }
     }
 
     /// Keys that a mask hides are no work to split.
     #[test]
     fn only_keys_that_are_seen_count() {
         assert_eq!(splits("B1 H8 Sq1 Sk65536 D128 window511/0", &Gpu::H200), 8);
-        assert_eq!(splits("B1 H8 Sq1 Sk65536 D128 causal", &Gpu::H200), 32);
+        assert_eq!(splits("B1 H8 Sq1 Sk65536 D128 causal", &Gpu::H200), 16);
         assert_eq!(splits("B1 H8 Sq1 Sk65536 D128 causal-top-left", &Gpu::H200), 1);
         assert_eq!(splits("B1 H2 Sq128 Sk1024 D128 causal-top-left", &Gpu::H200), 1);
         assert_eq!(splits("B2 H2 Sq1,1 Sk1024,64 D128", &Gpu::H200), 16);

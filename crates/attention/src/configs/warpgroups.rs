@@ -12,7 +12,7 @@ const WARPGROUP: Config = Config { copy_warps: 4, query_stages: 2, turns: true, 
 const WIDE: Config = Config { query_stages: 1, ..WARPGROUP };
 
 #[rustfmt::skip] // One row per line.
-pub const HOPPER: [Config; 17] = [
+pub const HOPPER: [Config; 10] = [
     Config { id: 10, rows: 128, keys: 128, warps: 12, stages: 2, ..WARPGROUP },
     Config { id: 11, rows: 256, keys: 64, warps: 20, stages: 5, ..WARPGROUP },
     // For few queries: many blocks.
@@ -24,18 +24,9 @@ pub const HOPPER: [Config; 17] = [
     // For heads of 256 columns; the second has registers for documents and packed sequences.
     Config { id: 16, rows: 128, keys: 80, warps: 12, stages: 2, ..WIDE },
     Config { id: 17, rows: 128, keys: 48, warps: 12, stages: 3, ..WIDE },
-    // For heads of 192, and of 192 with values of 128.
-    Config { id: 18, rows: 128, keys: 112, warps: 12, stages: 2, ..WIDE },
-    Config { id: 19, rows: 128, keys: 128, warps: 12, stages: 2, ..WIDE },
-    Config { id: 20, rows: 192, keys: 80, warps: 16, stages: 3, ..WIDE },
-    // For heads of 96.
-    Config { id: 21, rows: 192, keys: 96, warps: 16, stages: 2, ..WARPGROUP },
-    Config { id: 22, rows: 128, keys: 160, warps: 12, stages: 2, ..WARPGROUP },
-    // 16, 18 and 19 in other ways: with two tiles of queries, and without turns.
-    Config { id: 23, rows: 128, keys: 80, warps: 12, stages: 2, ..WARPGROUP },
-    Config { id: 24, rows: 128, keys: 80, warps: 12, stages: 2, turns: false, ..WIDE },
-    Config { id: 25, rows: 128, keys: 112, warps: 12, stages: 2, turns: false, ..WIDE },
-    Config { id: 26, rows: 128, keys: 128, warps: 12, stages: 2, turns: false, ..WIDE },
+    // For heads of 192 with values of 128, and for heads of 192.
+    Config { id: 18, rows: 128, keys: 128, warps: 12, stages: 2, ..WIDE },
+    Config { id: 19, rows: 128, keys: 80, warps: 12, stages: 2, ..WARPGROUP },
 ];
 
 /// Queries of a warpgroup.
@@ -44,15 +35,15 @@ pub const ROWS: u32 = 64;
 /// What a block may take on sm_90. CUDA C++ Programming Guide, "Compute Capabilities".
 pub(super) const MAX_SHARED_BYTES_90: u32 = 227 * 1024;
 
-/// What a thread of a warpgroup takes beside output, scores and weights: statistics, places, addresses. With 28 registers left, configs 13 (with
-/// queries) and 22 spill 16 bytes at D96; with 32, config 11 spills none at D64.
+/// What a thread of a warpgroup takes beside output, scores and weights: statistics, places, addresses. With 28 registers left, config 13 (with
+/// queries) spills 16 bytes at D96; with 32, config 11 spills none at D64.
 const OTHER_REGISTERS_90: u32 = 32;
 
 /// What windows take besides: with nothing left, config 11 spills 20 bytes at D64; with 4, config 13 spills none at D128.
 const WINDOW_REGISTERS_90: u32 = 4;
 
-/// What queries take besides, where warps keep them in registers: with nothing left, config 26 spills 36 bytes at D192/128. Without turns, by
-/// which ptxas orders what it does, more: with 4 left, config 24 spills up to 104 bytes at D192.
+/// What queries take besides, where warps keep them in registers: with nothing left, 128 × 128 without turns spills 36 bytes at D192/128.
+/// Without turns, by which ptxas orders what it does, more: with 4 left, 128 × 80 spills up to 104 bytes at D192.
 const QUERY_REGISTERS_90: [u32; 2] = [12, 4];
 
 /// What a thread takes beside fragments where a kernel is crowded: with 52 left, config 16 spills 16 bytes at D240.

@@ -1,6 +1,5 @@
 //! FlashAttention forward for sm_80 and later: mma.sync, ldmatrix, cp.async.
 
-use super::parts::destination::Place;
 use super::parts::key_share::KeyShare;
 use super::parts::merge::{Merge, WarpPlace};
 use super::parts::online_softmax::OnlineSoftmax;
@@ -11,10 +10,10 @@ use crate::configs::{Config, product_columns};
 use crate::problem::Dims;
 use tile::prelude::*;
 
-/// One block: `config.rows` queries of one head against every key tile they see, or against a share of those.
+/// One block: `config.rows` rows, queries of one head or of heads that share keys, against every key tile they see, or against a share of those.
 pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let setup = Setup::<E>::new(config, parts);
-    let Setup { destination, sequence, head, exponent_scale, scored, sink, share, .. } = &setup;
+    let Setup { destination, exponent_scale, share, .. } = &setup;
     let block = setup.block(config);
     let place = WarpPlace::new(config.row_groups(), config.key_groups());
     let [computing, copying] = roles(config);
@@ -29,8 +28,10 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let arrived = queries.wait();
     let query = computing.run(|| Query::new(arrived, first_row, config.warp_rows, config.holds_queries(dims)));
 
-    let first_query = block.first_query + first_row;
-    let mut softmax = OnlineSoftmax::new(Share::of_product(config.warp_rows), *exponent_scale);
+    let first_row = block.first_row + first_row;
+    let lanes = Share::of_product(config.warp_rows);
+    let scored = setup.scored(&setup.rows_from(first_row), lanes);
+    let mut softmax = OnlineSoftmax::new(lanes, *exponent_scale);
     let mut output = Accumulator::zero("output", config.warp_rows, columns);
     for_each(tiles, |tile| {
         let key = keys.next();
@@ -43,8 +44,8 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
 
             // P = exp(S - max); O shrinks to the new maximum
             let first_key = tile * config.keys + place.key_group * warp_keys;
-            scored.apply(&mut scores, first_query, first_key);
-            block.hide(&mut scores, tile, first_query, first_key);
+            scored.apply(&mut scores, first_row, first_key);
+            block.hide(&mut scores, tile, first_row, first_key);
             let shrink = softmax.update(&mut scores);
             output.scale_rows(shrink);
             scores.to::<E>("weights")
@@ -59,13 +60,12 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
 
     let place = WarpPlace::new(config.row_groups(), config.key_groups());
     let share = KeyShare::of_block(destination.splits());
-    let first_query = share.block * config.rows + place.row_group * config.warp_rows;
+    let rows = setup.rows_from(share.block * config.rows + place.row_group * config.warp_rows);
     let merge = merge.unwrap_or_else(|| Merge::over(values, &place, config.warp_rows, columns));
     computing.run(|| softmax.gather());
     merge.join(computing, &place, &mut softmax, &mut output);
     when(place.key_group.eq(0), || {
-        sink.iter().for_each(|sink| sink.join(&mut softmax, &mut output));
-        let at = Place { sequence, head: *head, first_query, share: &share };
-        destination.store(&mut output, &softmax, dims.value, &at);
+        setup.sink(&rows, lanes).iter().for_each(|sink| sink.join(&mut softmax, &mut output));
+        destination.store(&mut output, &softmax, dims.value, &rows, &share);
     });
 }

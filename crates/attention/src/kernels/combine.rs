@@ -43,7 +43,7 @@ fn body<E: Element>(columns: u32, sinks: bool, packed: bool) {
     let [query, head, batch] = [0, 1, 2].map(block_index);
     let sequence = sequences.entry(batch);
     sequence.leave_beyond(query);
-    let sink = sinks.then(|| Sinks::parameter().of(head));
+    let sink = sinks.then(|| Sinks::parameter().max(head));
     let parts = scratch.row(&sequence, query, head, columns);
 
     // Lanes beyond the last share repeat it, with a weight of zero.
@@ -51,10 +51,10 @@ fn body<E: Element>(columns: u32, sinks: bool, packed: bool) {
     let [max, sum] = parts.statistics(lane_index().min(last));
     let max = select(lane_index().le(last), max, f32::NEG_INFINITY);
     let joint = over_lanes(max, |a, b| a.max(b));
-    let joint = sink.iter().fold(joint, |joint, sink| joint.max(sink.max()));
+    let joint = sink.iter().fold(joint, |joint, sink| joint.max(*sink));
     let weight = (max - base(joint)).exp2();
     let total = over_lanes(sum * weight, |a, b| a + b);
-    let total = sink.iter().fold(total, |total, sink| total + (sink.max() - base(joint)).exp2());
+    let total = sink.iter().fold(total, |total, sink| total + (*sink - base(joint)).exp2());
 
     // O = Σ weight · output / Σ weight · sum
     let column = warp_index() * WARP_COLUMNS + lane_index() * 2;

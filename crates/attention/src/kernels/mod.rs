@@ -11,7 +11,7 @@ mod scalar;
 pub use combine::{ENTRY as COMBINE_ENTRY, MAX_SPLITS, threads as combine_threads};
 pub use recipe::{assertions, kernel, kernel_with};
 
-use crate::configs::{Config, Math};
+use crate::configs::{Config, Heads, Math};
 use crate::features::Features;
 use crate::problem::{DType, Dims, HEAD_DIMS};
 use crate::visibility::MaskKind;
@@ -118,14 +118,14 @@ pub fn check_kind(dtype: DType, dims: Dims) -> Result<(), Error> {
     }
 }
 
-/// Those that compute such heads: `6 or 7`.
-fn others(math: Math, dims: Dims, crowded: bool) -> String {
-    let serving = |math| {
-        let all = Config::all().filter(|config| config.math == math && config.has_room(dims, crowded));
+/// Those that compute such heads in the same way: `6 or 7`.
+fn others(math: Math, heads: Heads, dims: Dims, crowded: bool) -> String {
+    let serving = |kind| {
+        let all = Config::all().filter(|config| (config.math, config.heads) == kind && config.has_room(dims, crowded));
         all.map(|config| config.id.to_string()).collect::<Vec<_>>().join(" or ")
     };
     // Heads that are too wide for one family are not for the other.
-    Some(serving(math)).filter(|ids| !ids.is_empty()).unwrap_or_else(|| serving(Math::Tensor))
+    Some(serving((math, heads))).filter(|ids| !ids.is_empty()).unwrap_or_else(|| serving((Math::Tensor, Heads::Apart)))
 }
 
 /// Whether one call launches the configuration with what it is asked for, and it computes the problem.
@@ -134,7 +134,7 @@ pub fn check_call(problem: &Problem, features: &Features, config: &Config) -> Re
         return Err(Error::Lacking {
             id: config.id,
             lacked,
-            others: others(Math::Tensor, problem.dims(), features.is_crowded()),
+            others: others(Math::Tensor, Heads::Apart, problem.dims(), features.is_crowded()),
         });
     }
     check_features(problem, features, config)
@@ -162,7 +162,8 @@ fn check_features(problem: &Problem, features: &Features, config: &Config) -> Re
                 config.max_fragment_registers(crowded),
             ),
         };
-        return refuse(found, format!("at most {most}: use config {}", others(config.math, dims, crowded)));
+        let others = others(config.math, config.heads, dims, crowded);
+        return refuse(found, format!("at most {most}: use config {others}"));
     }
     if !config.has_room_for_mask(problem) {
         return refuse("a window".into(), "registers for it: use a config with fewer warpgroups".into());
@@ -180,7 +181,11 @@ fn check_features(problem: &Problem, features: &Features, config: &Config) -> Re
     if !(1..=MAX_SPLITS).contains(&config.splits) {
         return refuse(format!("{} splits", config.splits), format!("1 to {MAX_SPLITS}"));
     }
-    let blocks = u64::from(problem.queries().div_ceil(config.rows)) * u64::from(config.splits);
+    let rows = config.heads.rows(problem.queries(), problem);
+    if rows > MAX_LENGTH {
+        return refuse(format!("{rows} queries of heads that share keys"), format!("at most {MAX_LENGTH}"));
+    }
+    let blocks = u64::from(rows.div_ceil(config.rows)) * u64::from(config.splits);
     if blocks > MAX_LENGTH.into() {
         return refuse(format!("{blocks} blocks of queries"), format!("at most {MAX_LENGTH}: use fewer splits"));
     }

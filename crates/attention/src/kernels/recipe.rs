@@ -6,7 +6,7 @@
 use super::parts::masks::Mask;
 use super::parts::scores::{Score, scale_parameter};
 use super::{COMBINE_ENTRY, ENTRY, build_with, combine, contract, hopper};
-use crate::configs::{Config, Math};
+use crate::configs::{Config, Heads, Math};
 use crate::problem::{DType, Layout, Packed};
 use crate::scoring::ScoreKind;
 use crate::{Error, Problem};
@@ -263,8 +263,12 @@ fn forward(problem: &Problem, config: &Config, score: &dyn Score, shared_bytes: 
     args.push(integer("heads_per_kv_head", Element::U32, "h / hk")?);
     args.push(scale(problem, score));
     args.extend(numbers(problem, score, split));
-    let blocks = format!("ceil_div(sq, {}){}", config.rows, if split { " * splits" } else { "" });
-    let grid = [Expr::parse(&blocks)?, Expr::parse("h")?, Expr::parse("b")?];
+    let (rows, heads) = match config.heads {
+        Heads::Apart => ("sq", "h"),
+        Heads::Together => ("sq * (h / hk)", "hk"),
+    };
+    let blocks = format!("ceil_div({rows}, {}){}", config.rows, if split { " * splits" } else { "" });
+    let grid = [Expr::parse(&blocks)?, Expr::parse(heads)?, Expr::parse("b")?];
     let block = [config.threads(), 1, 1].map(Expr::from);
     Ok(Launch { entry: Some(ENTRY.into()), shared: shared_bytes.into(), args, ..Launch::new(grid, block) })
 }

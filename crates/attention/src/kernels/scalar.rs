@@ -1,7 +1,6 @@
 //! FlashAttention forward on plain cores: the baseline. Each warp has queries of its own; its lanes split the keys of
 //! a tile for Q·K, and the columns of the values for P·V.
 
-use super::parts::destination::Place;
 use super::parts::online_softmax::OnlineSoftmax;
 use super::parts::setup::Setup;
 use super::{Parts, roles};
@@ -12,7 +11,7 @@ use tile::prelude::*;
 /// One block: `config.rows` queries of one head against every key tile they see, or against a share of those.
 pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let setup = Setup::<E>::new(config, parts);
-    let Setup { destination, sequence, head, exponent_scale, scored, sink, share, .. } = &setup;
+    let Setup { destination, exponent_scale, share, .. } = &setup;
     let block = setup.block(config);
     let [computing, copying] = roles(config);
     let (warp, rows) = (warp_index(), config.warp_rows);
@@ -25,8 +24,9 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let tiles = begin(&[&keys, &values], share.tiles(block.tiles.clone()));
     let query = queries.wait();
 
-    let first_query = block.first_query + first_row;
-    let mut softmax = OnlineSoftmax::new(Share::whole(rows), *exponent_scale);
+    let (own, lanes) = (setup.rows_from(block.first_row + first_row), Share::whole(rows));
+    let scored = setup.scored(&own, lanes);
+    let mut softmax = OnlineSoftmax::new(lanes, *exponent_scale);
     let mut output = WarpRows::zero_in_pairs("output", rows, dims.value);
     for_each(tiles, |tile| {
         let key = keys.next();
@@ -39,8 +39,8 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
 
             // P = exp(S - max); O shrinks to the new maximum
             let first_key = tile * config.keys;
-            scored.apply(&mut scores, first_query, first_key);
-            block.hide(&mut scores, tile, first_query, first_key);
+            scored.apply(&mut scores, own.first, first_key);
+            block.hide(&mut scores, tile, own.first, first_key);
             let shrink = softmax.update(&mut scores);
             output.scale_rows(shrink);
             scores
@@ -58,8 +58,7 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
 
     computing.run(|| {
         softmax.gather();
-        sink.iter().for_each(|sink| sink.join(&mut softmax, &mut output));
-        let at = Place { sequence, head: *head, first_query, share };
-        destination.store(&mut output, &softmax, dims.value, &at);
+        setup.sink(&own, lanes).iter().for_each(|sink| sink.join(&mut softmax, &mut output));
+        destination.store(&mut output, &softmax, dims.value, &own, share);
     });
 }

@@ -55,7 +55,8 @@ pub fn entrants(problem: &Problem, gpu: &Gpu, field: Field) -> Result<Vec<Entran
 
 /// The most splits, a power of two, that still give a processor a block and a block a tile of keys; none if that is one.
 fn splits(problem: &Problem, config: &Config, gpu: &Gpu) -> Option<u32> {
-    let blocks = u64::from(problem.queries().div_ceil(config.rows)) * u64::from(problem.heads() * problem.batch());
+    let rows = config.heads.rows(problem.queries(), problem);
+    let blocks = u64::from(rows.div_ceil(config.rows)) * u64::from(config.heads.count(problem) * problem.batch());
     let idle = u64::from(gpu.processors) / blocks.max(1);
     let tiles = u64::from(problem.keys().div_ceil(config.keys));
     let most = idle.min(tiles).min(u64::from(MAX_SPLITS));

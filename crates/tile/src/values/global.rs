@@ -169,7 +169,14 @@ impl<E: Element> Tensor<E> {
     pub fn matrix(&self, batch: U32, head: U32, rows: U32, columns: u32) -> Matrix<E> {
         let element = batch.to_u64() * self.batch_stride + head.to_u64() * self.head_stride;
         let base = self.base + element * u64::from(E::BYTES);
-        Matrix { base, rows, columns, row_bytes: self.row_stride * E::BYTES, of: PhantomData }
+        Matrix { base, rows, columns, row_bytes: self.row_stride * E::BYTES, heads: None, of: PhantomData }
+    }
+
+    /// Of each row of a head's matrix that of this head, then that of the next, `heads` in all, before the next row.
+    #[track_caller]
+    pub fn rows_of_heads(&self, first: Matrix<E>, heads: U32) -> Matrix<E> {
+        let next = self.head_stride * u64::from(E::BYTES);
+        Matrix { rows: first.rows * heads, heads: Some((heads, next)), ..first }
     }
 }
 
@@ -180,6 +187,8 @@ pub struct Matrix<E> {
     pub rows: U32,
     pub columns: u32,
     row_bytes: U32,
+    /// Of how many heads each row is, and how many bytes they are apart.
+    heads: Option<(U32, U64)>,
     of: PhantomData<E>,
 }
 
@@ -193,7 +202,12 @@ impl<E: Element> Matrix<E> {
     #[track_caller]
     pub fn at(&self, row: U32, column: U32) -> GlobalPointer {
         let first_row = self.base + (column * E::BYTES).to_u64();
-        Pointer::new(first_row + row.widening_mul(self.row_bytes))
+        let Some((heads, next)) = self.heads else {
+            return Pointer::new(first_row + row.widening_mul(self.row_bytes));
+        };
+        let of_head = row / heads;
+        let head = row - of_head * heads;
+        Pointer::new(first_row + of_head.widening_mul(self.row_bytes) + head.to_u64() * next)
     }
 
     /// Whether it has the column of `cell`: known while generating, unless lanes differ.

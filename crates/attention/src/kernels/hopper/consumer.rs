@@ -150,7 +150,7 @@ impl<E: Element> Setup<'_, E> {
         let mask = documents.as_ref().map_or(self.mask, |documents| documents);
         let of = position.lengths(self);
         let (block, tile) = (self.block_of(mask, of, position.block(), warpgroup), position.key_tile());
-        let (query, key) = (block.first_query + warp_index() % 4 * WARP_ROWS, tile * self.config.keys);
+        let (query, key) = (block.first_row + warp_index() % 4 * WARP_ROWS, tile * self.config.keys);
         if !self.scores.are_plain() {
             // Always so. Without the branch, ptxas computes what needs no products before they are there, and spills.
             when(position.exists(), || self.scores.of(of, position.number()).apply(products, query, key));

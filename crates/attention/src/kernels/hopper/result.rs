@@ -1,9 +1,10 @@
 //! Where the output goes: as tiles, through the memory that its queries had, or row by row.
 
-use super::super::parts::destination::{Destination, Place};
+use super::super::parts::destination::Destination;
 use super::super::parts::epilogue::store_log_sum_exp;
 use super::super::parts::key_share::KeyShare;
 use super::super::parts::online_softmax::OnlineSoftmax;
+use super::super::parts::row_order::{RowOrder, RowsFrom};
 use super::super::parts::sequences::LogSumExp;
 use super::query::Query;
 use super::schedule::OutputTile;
@@ -54,6 +55,7 @@ impl<E: Element> Output<E> {
     ) {
         let OutputTile { block, head, batch, share } = tile;
         let sequence = setup.sequences.entry(batch);
+        let own = RowsFrom { sequence: &sequence, order: RowOrder::OneHead, head, first: first_query };
         softmax.gather();
         setup.sinks.iter().for_each(|sinks| sinks.of(head).join(softmax, sums));
         match self {
@@ -63,15 +65,13 @@ impl<E: Element> Output<E> {
                 let rows = query.rows_before().with_columns(sums.columns());
                 rows.store(sums);
                 o.store(rows, TileAt { row: first_query, head, batch });
-                let to = lse.row(&sequence, head);
-                store_log_sum_exp(softmax.log_sum_exp(), &to, first_query, sequence.of.queries);
+                store_log_sum_exp(softmax.log_sum_exp(), lse, &own);
             }
             Output::Rows(destination) => {
                 let part = |splits| KeyShare::part(block, share, splits);
                 let share = destination.splits().map_or_else(|| KeyShare::whole(block), part);
-                let at = Place { sequence: &sequence, head, first_query, share: &share };
                 let write = |rows: &Fragment, to: &Matrix<E>, first| to.store_in_chunks(rows, first);
-                destination.store_by(write, sums, softmax, setup.dims.value, &at);
+                destination.store_by(write, sums, softmax, setup.dims.value, &own, &share);
             }
         }
         query.is_done_with_rows_before();

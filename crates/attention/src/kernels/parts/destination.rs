@@ -3,21 +3,14 @@
 use super::epilogue::{store_log_sum_exp, store_output};
 use super::key_share::KeyShare;
 use super::online_softmax::OnlineSoftmax;
+use super::row_order::RowsFrom;
 use super::scratch::Scratch;
-use super::sequences::{LogSumExp, Sequence};
+use super::sequences::LogSumExp;
 use tile::prelude::*;
 
 pub enum Destination<E> {
     Result { o: Tensor<E>, lse: LogSumExp },
     Scratch(Scratch),
-}
-
-/// Which rows a warp has.
-pub struct Place<'a> {
-    pub sequence: &'a Sequence,
-    pub head: U32,
-    pub first_query: U32,
-    pub share: &'a KeyShare,
 }
 
 impl<E: Element> Destination<E> {
@@ -48,8 +41,15 @@ impl<E: Element> Destination<E> {
     }
 
     /// `columns` of the output, which the softmax is yet to divide.
-    pub fn store(&self, output: &mut Fragment, softmax: &OnlineSoftmax, columns: u32, at: &Place) {
-        self.store_by(store_output, output, softmax, columns, at);
+    pub fn store(
+        &self,
+        output: &mut Fragment,
+        softmax: &OnlineSoftmax,
+        columns: u32,
+        rows: &RowsFrom,
+        keys: &KeyShare,
+    ) {
+        self.store_by(store_output, output, softmax, columns, rows, keys);
     }
 
     /// The same, where `write` writes a warp's rows of a result, from a first row on.
@@ -59,22 +59,22 @@ impl<E: Element> Destination<E> {
         output: &mut Fragment,
         softmax: &OnlineSoftmax,
         columns: u32,
-        at: &Place,
+        rows: &RowsFrom,
+        keys: &KeyShare,
     ) {
-        let Place { sequence, head, first_query, share } = *at;
         match self {
             Destination::Result { o, lse } => {
                 output.scale_rows(softmax.inverse_sum());
                 check(|| output.all(F32::is_finite), "the output is finite");
-                write(output, &sequence.queries(o, head, columns), first_query);
-                store_log_sum_exp(softmax.log_sum_exp(), &lse.row(sequence, head), first_query, sequence.of.queries);
+                write(output, &rows.matrix(o, columns), rows.first);
+                store_log_sum_exp(softmax.log_sum_exp(), lse, rows);
             }
             Destination::Scratch(scratch) => {
                 for row in 0..output.share().rows_per_lane() {
-                    let query = output.share().row(row) + first_query;
-                    when(query.lt(sequence.of.queries), || {
-                        let parts = scratch.row(sequence, query.value(), head, columns);
-                        parts.store(share.number(), row, output, softmax);
+                    let at = output.share().row(row);
+                    when(rows.has(at), || {
+                        let parts = scratch.row(rows.sequence, rows.query(at), rows.head(at), columns);
+                        parts.store(keys.number(), row, output, softmax);
                     });
                 }
             }

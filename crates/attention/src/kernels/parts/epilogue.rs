@@ -1,5 +1,7 @@
 //! Writes a warp's rows of the output and their log-sum-exp.
 
+use super::row_order::RowsFrom;
+use super::sequences::LogSumExp;
 use tile::prelude::*;
 
 /// Products have columns in sixteens, and lanes in pairs; those that the output does not have are left out.
@@ -16,10 +18,11 @@ pub fn store_output<E: Element>(output: &Fragment, to: &Matrix<E>, first_row: U3
     }
 }
 
-/// One number per query of a head; of the lanes that hold a row, the first writes.
-pub fn store_log_sum_exp(values: Rows, to: &Slice<f32>, first_row: U32, queries: U32) {
+/// One number per row; of the lanes that hold a row, the first writes.
+pub fn store_log_sum_exp(values: Rows, to: &LogSumExp, rows: &RowsFrom) {
     for (row, value) in values.iter().enumerate() {
-        let query = values.share().row(row) + first_row;
-        when(values.share().is_first_lane() & query.lt(queries), || to.store(query.value(), value));
+        let at = values.share().row(row);
+        let of_head = to.row(rows.sequence, rows.head(at));
+        when(values.share().is_first_lane() & rows.has(at), || of_head.store(rows.query(at), value));
     }
 }

@@ -10,6 +10,7 @@ pub mod merge;
 pub mod online_softmax;
 pub mod optimistic_softmax;
 pub mod query;
+pub mod row_order;
 pub mod scores;
 pub mod scratch;
 pub mod sequences;

@@ -1,6 +1,7 @@
 //! An attention sink: a logit that the sum of the softmax counts, and that has no value.
 
 use super::online_softmax::OnlineSoftmax;
+use super::row_order::{OfHeads, RowsFrom};
 use std::f32::consts::LOG2_E;
 use tile::prelude::*;
 
@@ -19,24 +20,30 @@ impl Sinks {
 
     #[track_caller]
     pub fn of(&self, head: U32) -> Sink {
-        Sink { logit: self.logits.load(head) }
+        Sink { logits: OfHeads::Same(self.logits.load(head)) }
+    }
+
+    /// Of the heads of such rows.
+    #[track_caller]
+    pub fn of_rows(&self, rows: &RowsFrom, share: Share) -> Sink {
+        Sink { logits: rows.of_heads(share, |head| self.logits.load(head)) }
+    }
+
+    /// The maximum of a part that has seen nothing but this head's, as [`OnlineSoftmax`] has it: its sum is one.
+    #[track_caller]
+    pub fn max(&self, head: U32) -> F32 {
+        self.logits.load(head) * LOG2_E
     }
 }
 
 pub struct Sink {
-    logit: F32,
+    logits: OfHeads,
 }
 
 impl Sink {
-    /// The maximum of a part that has seen nothing else, as [`OnlineSoftmax`] has it: its sum is one.
-    #[track_caller]
-    pub fn max(&self) -> F32 {
-        self.logit * LOG2_E
-    }
-
     /// As if every row had seen one more key, with this score and a value of zeros.
     pub fn join(&self, softmax: &mut OnlineSoftmax, output: &mut Fragment) {
-        let max = softmax.max().map(|_| self.max());
+        let max = self.logits.rows(softmax.max().share()) * LOG2_E;
         let [mine, _] = softmax.join(max, max.map(|_| 1.0.into()));
         output.scale_rows(mine);
     }

@@ -13,6 +13,7 @@ pub use soft_cap::SoftCap;
 pub(crate) use soft_cap::{TANH, TANH_SMALL_SQUARE};
 
 use super::Lengths;
+use super::row_order::{OfHeads, RowOrder, RowsFrom};
 use crate::scoring::{At, ScoreKind, Scoring};
 use std::f32::consts::LOG2_E;
 use tile::prelude::*;
@@ -82,27 +83,43 @@ impl<'a> Scores<'a> {
         self.numbers.map(|numbers| numbers.load(head).reaching(Reach::Block))
     }
 
+    /// The numbers of the heads of such rows.
+    #[track_caller]
+    pub fn numbers_of(&self, rows: &RowsFrom, share: Share) -> Option<OfHeads> {
+        self.numbers.map(|numbers| rows.of_heads(share, |head| numbers.load(head)))
+    }
+
     /// Of a head with such a number.
     pub fn of(&self, of: Lengths, number: Option<F32>) -> Scored<'a> {
-        Scored { score: self.score, scale: self.scale, head: Head { of, number: number.unwrap_or(0.0.into()) } }
+        self.ordered(of, RowOrder::OneHead, number.map(OfHeads::Same))
+    }
+
+    /// Of rows in such an order, whose heads have such numbers.
+    pub fn ordered(&self, of: Lengths, order: RowOrder, numbers: Option<OfHeads>) -> Scored<'a> {
+        let numbers = numbers.unwrap_or(OfHeads::Same(0.0.into()));
+        Scored { score: self.score, scale: self.scale, of, order, numbers }
     }
 }
 
-/// The score of one head.
+/// The score of some rows.
 pub struct Scored<'a> {
     score: &'a dyn Score,
     scale: F32,
-    head: Head,
+    of: Lengths,
+    order: RowOrder,
+    numbers: OfHeads,
 }
 
 impl Scored<'_> {
-    /// Makes scores of products; `query` and `key` are those of the fragment's first row and column.
-    pub fn apply(&self, products: &mut Fragment, query: U32, key: U32) {
+    /// Makes scores of products; `row` and `key` are those of the fragment's first row and column.
+    pub fn apply(&self, products: &mut Fragment, row: U32, key: U32) {
         if self.score.is_plain() {
             return;
         }
         products.update(|cell, product| {
-            self.score.apply(product * self.scale, cell.row() + query, cell.column() + key, self.head)
+            let head = Head { of: self.of, number: self.numbers.of(cell) };
+            let query = self.order.query(cell.row() + row);
+            self.score.apply(product * self.scale, query, cell.column() + key, head)
         });
     }
 }
