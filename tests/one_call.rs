@@ -464,7 +464,7 @@ fn the_emulator_runs_kernels_for_sm_90a() {
     );
     assert!(
         refused("B1 H1 S40 D256")
-            .contains("shared memory for a block, expected at most 232448: use config 16 or 17 or 24")
+            .contains("shared memory for a block, expected at most 232448: use config 16 or 17")
     );
 }
 
