@@ -2,6 +2,7 @@
 
 mod calibration;
 pub(crate) mod data;
+mod duel;
 mod field;
 mod grid;
 pub(crate) mod lock;
@@ -10,6 +11,7 @@ mod run;
 mod samples;
 
 pub use calibration::{Calibration, SLOWDOWN};
+pub use duel::Duel;
 pub use field::Field;
 pub use grid::Grid;
 #[cfg(test)]
