@@ -14,6 +14,7 @@ pub use calibration::{Calibration, SLOWDOWN};
 pub use duel::Duel;
 pub use field::Field;
 pub use grid::Grid;
+pub use lock::PEERS;
 #[cfg(test)]
 pub(crate) use point::tests;
 pub use point::{CANDIDATES, Contender, Missing, Point};
