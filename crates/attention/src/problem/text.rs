@@ -184,7 +184,7 @@ fn refusal(word: &str) -> Error {
     let (letters, numbers) = word.split_at(word.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(0));
     let known = ["B", "S", "Sq", "Sk", "H", "D", "window"].contains(&letters);
     // A list of lengths is stored as its sums.
-    let sum: Option<f64> = numbers.split([',', '/']).map(|number| digits(number)).sum();
+    let sum: Option<f64> = numbers.split([',', '/']).map(digits).sum();
     let word = word.to_string();
     if known && sum.is_some_and(|sum| sum > f64::from(u32::MAX)) { Error::Large { word } } else { Error::Word { word } }
 }
