@@ -3,6 +3,7 @@
 mod commands;
 
 use clap::Parser;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Attention kernels for NVIDIA GPUs that can be trusted: check any PTX without a GPU, and prove what a kernel computes.
@@ -17,8 +18,11 @@ struct Arguments {
     command: commands::Command,
 }
 
+/// How the standard library writes EPIPE.
+const BROKEN_PIPE: &str = "(os error 32)";
+
 fn main() -> ExitCode {
-    end_quietly_when_nobody_reads();
+    end_when_nobody_reads();
     let arguments = Arguments::parse();
     let annotates = arguments.command.annotates();
     match arguments.command.execute() {
@@ -33,13 +37,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// `print!` panics when the reader of a pipe is gone (`veriflash explain forms | head`): that is no bug of ours, and no
-/// pass either, because nobody has read the verdict.
-fn end_quietly_when_nobody_reads() {
+/// `print!` panics when what it writes goes nowhere: that is no bug of ours, and no pass either, because nobody has read the
+/// verdict. A reader who is gone (`veriflash explain forms | head`) wants no word of it; a full disk must be said.
+fn end_when_nobody_reads() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let message = panic.payload().downcast_ref::<String>().map_or("", String::as_str);
-        if message.starts_with("failed printing to stdout") {
+        if let Some(why) = message.strip_prefix("failed printing to stdout: ") {
+            if !why.contains(BROKEN_PIPE) {
+                // Standard error may be on the same disk.
+                let _ = writeln!(std::io::stderr(), "error: standard output cannot be written: {why}");
+            }
             std::process::exit(commands::Exit::Undecided as i32);
         }
         report(panic);

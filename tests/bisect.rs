@@ -71,3 +71,22 @@ fn without_a_gpu_hardware_decides_nothing() {
     assert_eq!(output.status.code(), Some(4));
     assert!(output.stdout.is_empty());
 }
+
+/// A right kernel whose recipe expects something else: that a barrier matters is a finding of a trial, not of the kernel.
+#[test]
+fn a_finding_of_a_trial_is_told_as_one() {
+    let text_of = std::fs::read_to_string("examples/bisect/second_call.ptx").unwrap();
+    let wrong = text_of.replacen("expect = [32,", "expect = [7,", 1);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wrong.ptx");
+    std::fs::write(&path, wrong).unwrap();
+    let path = path.to_str().unwrap();
+    let said = text(&bisect(&[path, "--seeds", "1"]));
+    assert!(said.contains("fails as it is"), "{said}");
+    let (before, _) = said.split_once("\nerror[").expect("a trial has a finding");
+    let last = before.lines().last().unwrap_or_default();
+    assert!(last.starts_with("in the trial with this change, not in the kernel as it is given: "), "{said}");
+    let output = bisect(&[path, "--seeds", "1", "--format", "json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(document["finding"].is_object() && document["finding_of"]["change"].is_string(), "{document:#}");
+}

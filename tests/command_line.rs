@@ -662,3 +662,81 @@ fn built_in_kernels_are_proven_by_problem_and_configuration() {
         assert_eq!(exit(&veriflash(&[&family, wrong, &["--out", out]].concat())), 2, "{wrong:?}");
     }
 }
+
+#[test]
+fn bench_names_a_wrong_argument_before_it_looks_for_a_gpu() {
+    for (arguments, word) in [
+        (["--kernel", "nope.ptx"], "`--kernel nope.ptx`"),
+        (["--peers", "foo"], "--peers"),
+        (["--python", "/nonexistent"], "`--python /nonexistent` does not run"),
+        (["--csv", "/nonexistent/a.csv"], "`--csv /nonexistent/a.csv`"),
+        (["--seconds", "nan"], "`--seconds NaN`"),
+        (["--config", "99"], "there is no config 99"),
+    ] {
+        let output = veriflash(&["bench", arguments[0], arguments[1]]);
+        assert_eq!(exit(&output), 2, "{}", text(&output));
+        assert!(text(&output).contains(word), "{}", text(&output));
+    }
+    if cuda::Cuda::open(0).is_err() {
+        let output = veriflash(&["bench"]);
+        assert_eq!(exit(&output), 4, "{}", text(&output));
+        assert!(text(&output).starts_with("error: times need a GPU: "), "{}", text(&output));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_no_reader_who_is_gone() {
+    let full = std::fs::File::create("/dev/full").expect("a device that is always full");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_veriflash"));
+    let output = command.args(["explain", "forms"]).stdout(full).output().expect("the binary runs");
+    assert_eq!(exit(&output), 4);
+    let said = text(&output);
+    assert!(said.starts_with("error: standard output cannot be written: No space left on device"), "{said}");
+}
+
+#[test]
+fn a_problem_has_words_and_numbers_that_fit() {
+    let said = |problem: &str| {
+        let output = veriflash(&["ptx", "--problem", problem]);
+        assert_eq!(exit(&output), 2, "{}", text(&output));
+        text(&output)
+    };
+    assert!(said("").contains("the problem is empty: expected words"), "{}", said(""));
+    let large = said("B99999999999");
+    assert!(large.contains("`B99999999999`: the number is too large: expected at most 4294967295"), "{large}");
+}
+
+#[test]
+fn a_module_without_an_entry_says_what_to_do() {
+    let (_folder, path) = case("none.ptx", &format!("{HEAD}.func f() {{ ret; }}\n"));
+    let output = veriflash(&["sanitize", shown(&path)]);
+    assert_eq!(exit(&output), 2);
+    assert!(text(&output).contains("the module has no entry: expected a `.entry`"), "{}", text(&output));
+}
+
+#[test]
+fn a_folder_of_tools_that_is_none_is_said() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_veriflash"));
+    let output = command.arg("doctor").env("VERIFLASH_TOOLS", "/nonexistent").output().expect("the binary runs");
+    assert_eq!(exit(&output), 0, "{}", text(&output));
+    assert!(text(&output).contains("VERIFLASH_TOOLS names \"/nonexistent\", which is no folder"), "{}", text(&output));
+}
+
+/// What a kernel does not write is not judged, and not spoken of.
+#[test]
+fn a_kernel_without_a_log_sum_exp_is_told_nothing_of_it() {
+    let printed = veriflash(&["ptx", "--problem", "B1 H1 S17 D64", "--config", "1"]).stdout;
+    let printed = String::from_utf8(printed).expect("a text");
+    let said = |text_of: &str| {
+        let (_folder, path) = case("k.ptx", text_of);
+        let output = veriflash(&["run", shown(&path)]);
+        let said = text(&output);
+        said.lines().find(|line| line.starts_with("against the float64 oracle: ")).expect(&said).to_string()
+    };
+    assert!(said(&printed).contains("; lse "), "{}", said(&printed));
+    let without: Vec<&str> = printed.lines().filter(|line| !line.starts_with("//@ lse = ")).collect();
+    assert!(without.len() < printed.lines().count(), "{printed}");
+    let said = said(&(without.join("\n") + "\n"));
+    assert!(said.contains("pass: output ") && !said.contains("lse"), "{said}");
+}

@@ -66,7 +66,7 @@ fn edited(folder: &Path, from: &str, to: &str) -> String {
 }
 
 #[test]
-#[ignore = "needs NVRTC: pip install nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime nvidia-cuda-crt"]
+#[ignore = "needs NVRTC: pip install nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-crt==13.0.88"]
 fn the_example_is_proven() {
     let folder = tempfile::tempdir().unwrap();
     let pack = folder.path().join("pack").display().to_string();
@@ -83,7 +83,7 @@ fn the_example_is_proven() {
 }
 
 #[test]
-#[ignore = "needs NVRTC: pip install nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime nvidia-cuda-crt"]
+#[ignore = "needs NVRTC: pip install nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-crt==13.0.88"]
 fn the_architecture_decides_the_target() {
     let folder = tempfile::tempdir().unwrap();
     let pack = folder.path().join("pack").display().to_string();
@@ -93,7 +93,7 @@ fn the_architecture_decides_the_target() {
 }
 
 #[test]
-#[ignore = "needs NVRTC: pip install nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime nvidia-cuda-crt"]
+#[ignore = "needs NVRTC: pip install nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-crt==13.0.88"]
 fn the_compilers_message_is_shown_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = edited(folder.path(), "sum = sum * shrink", "sum = sun * shrink");
@@ -104,7 +104,7 @@ fn the_compilers_message_is_shown_with_its_line() {
 }
 
 #[test]
-#[ignore = "needs NVRTC: pip install nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime nvidia-cuda-crt"]
+#[ignore = "needs NVRTC: pip install nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-crt==13.0.88"]
 fn a_finding_points_into_the_source() {
     let folder = tempfile::tempdir().unwrap();
     // One row too far.
@@ -116,7 +116,7 @@ fn a_finding_points_into_the_source() {
 }
 
 #[test]
-#[ignore = "needs NVRTC: pip install nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime nvidia-cuda-crt"]
+#[ignore = "needs NVRTC: pip install nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-crt==13.0.88"]
 fn bisect_shows_the_warning_behind_a_trap() {
     let arguments = ["--arg", "x=f16[256]:normal(1)", "--arg", "y=f32[256]:zeros", "--block", "32"];
     let output = veriflash(&[&["bisect", "corpus/cuda/wmma_local.cu"][..], &arguments].concat());

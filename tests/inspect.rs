@@ -130,6 +130,11 @@ fn real_tools_find_products_and_copies_in_the_main_loop_of_our_kernel() {
     let problem = "B2 H8 S512 D64".parse().expect("a problem");
     let config = attention::configs::Config::by_id(9).expect("a configuration");
     let kernel = attention::kernels::kernel(&problem, &config).expect("a kernel");
+    let hopper = attention::configs::Config::by_id(12).expect("a configuration");
+    let hopper = attention::kernels::kernel(&"B2 H8 S512 D64".parse().expect("a problem"), &hopper).expect("a kernel");
+    let plain =
+        lab::inspect(&hopper, &[ptx::Target::SM_90], lab::BlockShape::default(), &tools).expect("an inspection");
+    assert_eq!(plain.builds[0].target.to_string(), "sm_90a", "the same GPU");
     let targets = [ptx::Target::SM_80, ptx::Target::SM_90];
     let inspection = lab::inspect(&kernel, &targets, lab::BlockShape::default(), &tools).expect("an inspection");
     for build in &inspection.builds {
@@ -139,5 +144,25 @@ fn real_tools_find_products_and_copies_in_the_main_loop_of_our_kernel() {
         assert_eq!(count(lab::sass::Class::Tensor), 64, "{}", build.target);
         assert!(count(lab::sass::Class::CopyIn) >= 16 && main.counts.all() < code.counts.all(), "{}", build.target);
         assert_eq!(code.counts.of(lab::sass::Class::Local) + code.counts.of(lab::sass::Class::Trap), 0);
+    }
+}
+
+#[test]
+fn what_belongs_to_kernels_of_ours_is_refused_beside_a_file() {
+    let (_folder, [plain, ..]) = kernels();
+    for flag in [&["--against-config", "9"][..], &["--against-debug"], &["--config", "9"], &["--debug"]] {
+        let output = inspect(&[&[shown(&plain)], flag].concat());
+        assert_eq!(exit(&output), Some(2), "{flag:?}: {}", text(&output));
+        assert!(text(&output).contains(flag[0]) && text(&output).contains("cannot be used with"), "{}", text(&output));
+    }
+}
+
+#[test]
+fn a_block_that_no_gpu_has_is_refused() {
+    let (_folder, [_, _, bare]) = kernels();
+    for (flag, value) in [("--block", "0"), ("--block", "5000"), ("--shared", "999999999")] {
+        let output = inspect(&[shown(&bare), flag, value]);
+        assert_eq!(exit(&output), Some(2), "{}", text(&output));
+        assert!(text(&output).contains(flag) && text(&output).contains(value), "{}", text(&output));
     }
 }

@@ -43,3 +43,17 @@ fn bad_input_is_refused() {
     let help = String::from_utf8(leaderboard(&["--help"]).stdout).unwrap();
     assert!(help.contains("Examples:") && help.contains("Exit codes:"), "{help}");
 }
+
+#[test]
+fn wrong_arguments_are_named_before_the_stages_run() {
+    for (arguments, word) in [
+        (["--peers", "foo"], "--peers"),
+        (["--csv", "/nonexistent/a.csv"], "`--csv /nonexistent/a.csv`: there is no folder /nonexistent"),
+        (["--python", "/nonexistent"], "`--python /nonexistent` does not run"),
+    ] {
+        let output = leaderboard(&arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
+        assert!(said.contains(word), "{said}");
+    }
+}

@@ -47,7 +47,21 @@ fn a_pack_has_a_page_and_a_summary_and_a_broken_one_has_neither() {
     assert_eq!(std::fs::read(&summary).expect("it was written"), expected);
     let nowhere = veriflash(&["report", shown(&pack), "--out", "/no/such/folder/report.html"]);
     assert_eq!(nowhere.status.code(), Some(2));
-    assert!(text(&nowhere).contains("cannot write the report to /no/such/folder/report.html"), "{}", text(&nowhere));
+    let expected = "`--out /no/such/folder/report.html`: there is no folder /no/such/folder";
+    assert!(text(&nowhere).contains(expected), "{}", text(&nowhere));
+
+    // Files may have a few blocks: what was there stays whole, and nothing lies beside it.
+    let kept = folder.path().join("kept").join("report.html");
+    std::fs::create_dir(folder.path().join("kept")).expect("a folder");
+    std::fs::write(&kept, "an older report").expect("a file");
+    let script = "trap '' XFSZ; ulimit -f 4; exec \"$0\" report \"$1\" --out \"$2\"";
+    let mut full = Command::new("sh");
+    full.args(["-c", script, env!("CARGO_BIN_EXE_veriflash"), shown(&pack), shown(&kept)]);
+    let full = full.output().expect("a shell");
+    assert_eq!(full.status.code(), Some(2), "{}", text(&full));
+    assert!(text(&full).contains("kept/report.html` cannot be written: File too large"), "{}", text(&full));
+    assert_eq!(std::fs::read_to_string(&kept).expect("it is there"), "an older report");
+    assert_eq!(kept.parent().map(|folder| folder.read_dir().expect("a folder").count()), Some(1));
 
     std::fs::write(pack.join("report.html"), told.replace("merge failed", "merge holds")).expect("a page");
     let broken = veriflash(&["report", shown(&pack), "--format", "md"]);

@@ -1,21 +1,23 @@
 //! `bench`: kernels against peers on a GPU.
 
-use super::Exit;
-use super::input::{BuiltIn, math, splits};
+use super::heartbeat::{self, Heartbeat};
+use super::input::{Arch, BuiltIn, math, splits};
 use super::output::{Format, print_json};
+use super::{Exit, file};
 use anyhow::Context;
 use attention::Problem;
 use attention::configs::Math;
 use attention::planner::Gpu;
 use cuda::Cuda;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::bench::{Bencher, Calibration, Grid, Patience, Point, SLOWDOWN};
+use lab::bench::{Bencher, Calibration, Grid, PEERS, Patience, Point, SLOWDOWN};
 use lab::gpu::{Contract, WARM_UP, Workers};
 use lab::measure::{Limits, Verdict};
 use lab::{Case, State};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 /// Times kernels against FlashAttention-2, cuDNN, FlashAttention-4 and Triton on a GPU: paired rounds, intervals, a verdict
@@ -49,7 +51,7 @@ pub struct Arguments {
     splits: Option<u32>,
 
     /// Peers, with commas between: fa2 and cudnn (through torch), fa4 (FlashAttention-4), triton
-    #[arg(long, value_delimiter = ',', default_value = "fa2,cudnn,fa4,triton")]
+    #[arg(long, value_delimiter = ',', default_value = "fa2,cudnn,fa4,triton", value_parser = PEERS)]
     peers: Vec<String>,
 
     /// What is timed: `graph` (time on the GPU inside of a CUDA graph), `stream` (calls in a row), `latency` (one call, waited
@@ -100,14 +102,20 @@ pub fn grid(name: &str) -> Result<Grid, String> {
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let cuda = Cuda::open(0)?;
-    let cases = cases(arguments, &cuda)?;
+    // What is wrong with the arguments is said on a machine without a GPU, too.
+    let time =
+        Duration::try_from_secs_f64(arguments.seconds).with_context(|| format!("`--seconds {}`", arguments.seconds))?;
+    arguments.csv.iter().try_for_each(|path| file::check("--csv", path))?;
+    check_python(&arguments.python)?;
+    let given = given(arguments)?;
+    let cuda = Cuda::open(0).context("times need a GPU")?;
+    let cases = given.map_or_else(|| planned(arguments, &cuda), Ok)?;
     let workers = Workers::unpack(&arguments.python).context("the scripts of the peers need a temporary folder")?;
     let peers = if arguments.calibrate.is_some() { &[] } else { arguments.peers.as_slice() };
     let mut bencher = Bencher::new(cuda, &workers, peers);
     let limits = Limits { most: arguments.rounds, least: Limits::default().least.min(arguments.rounds) };
     let warm_up = Duration::from_millis(arguments.warm_up);
-    bencher.patience = Patience { limits, time: Duration::try_from_secs_f64(arguments.seconds)?, warm_up };
+    bencher.patience = Patience { limits, time, warm_up };
     bencher.seed = arguments.seed;
     if let Some(verdicts) = arguments.calibrate {
         return calibrate(&mut bencher, &cases, verdicts, arguments.format);
@@ -119,6 +127,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
     let (mut points, mut failures) = (vec![], vec![]);
     let bar = progress(cases.len());
+    let _heartbeat = Heartbeat::new("bench", heartbeat::place("problems", &bar));
     for case in &cases {
         bar.set_message(case.problem.to_string());
         match bencher.point(case, arguments.contract, !arguments.warm) {
@@ -139,7 +148,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
     bar.finish_and_clear();
     if let Some(path) = &arguments.csv {
-        std::fs::write(path, lab::bench::csv(&points)).with_context(|| format!("--csv {}", path.display()))?;
+        file::write("--csv", path, &lab::bench::csv(&points))?;
     }
     let exit = exit(&points, !failures.is_empty());
     match arguments.format {
@@ -163,10 +172,33 @@ fn exit(points: &[Point], failed: bool) -> Exit {
     }
 }
 
-fn cases(arguments: &Arguments, cuda: &Cuda) -> anyhow::Result<Vec<Case>> {
-    if !arguments.kernels.is_empty() {
-        return Ok(arguments.kernels.iter().map(|path| Case::open(path)).collect::<Result<_, _>>()?);
+/// A Python that was asked for runs; without the usual one, peers are missing.
+pub fn check_python(python: &Path) -> anyhow::Result<()> {
+    if python == Path::new("python3") {
+        return Ok(());
     }
+    let asked = Command::new(python).arg("--version").output();
+    asked.with_context(|| format!("`--python {}` does not run: expected a Python that has torch", python.display()))?;
+    Ok(())
+}
+
+/// Those kernels that do not depend on the GPU: in files, or of a configuration that was asked for.
+fn given(arguments: &Arguments) -> anyhow::Result<Option<Vec<Case>>> {
+    let open = |path: &PathBuf| Case::open(path).with_context(|| format!("`--kernel {}`", path.display()));
+    if !arguments.kernels.is_empty() {
+        return arguments.kernels.iter().map(open).collect::<anyhow::Result<_>>().map(Some);
+    }
+    arguments.config.map(|_| built_in(arguments, None)).transpose()
+}
+
+fn planned(arguments: &Arguments, cuda: &Cuda) -> anyhow::Result<Vec<Case>> {
+    let device = cuda.device();
+    let gpu =
+        Gpu { capability: device.capability, processors: device.processors, shared_bytes: device.max_shared_bytes };
+    built_in(arguments, Some(gpu.into()))
+}
+
+fn built_in(arguments: &Arguments, arch: Option<Arch>) -> anyhow::Result<Vec<Case>> {
     let mut problems = arguments.problems.clone();
     for grid in &arguments.grid {
         problems.extend(grid.problems()?);
@@ -174,13 +206,9 @@ fn cases(arguments: &Arguments, cuda: &Cuda) -> anyhow::Result<Vec<Case>> {
     if problems.is_empty() {
         problems = Grid::Small.problems()?;
     }
-    let device = cuda.device();
-    let arch =
-        Gpu { capability: device.capability, processors: device.processors, shared_bytes: device.max_shared_bytes };
     let Arguments { config, math, splits, .. } = *arguments;
     let one = |problem: Problem| {
-        let kernel =
-            BuiltIn { problem: Some(problem), config, math: Some(math), debug: false, splits, arch: Some(arch.into()) };
+        let kernel = BuiltIn { problem: Some(problem), config, math: Some(math), debug: false, splits, arch };
         Ok(Case::new(kernel.kernel()?)?)
     };
     problems.into_iter().map(one).collect()
@@ -190,6 +218,7 @@ fn cases(arguments: &Arguments, cuda: &Cuda) -> anyhow::Result<Vec<Case>> {
 fn calibrate(bencher: &mut Bencher, cases: &[Case], verdicts: usize, format: Format) -> anyhow::Result<Exit> {
     let (mut all, mut holds) = (vec![], true);
     let bar = progress(2 * verdicts * cases.len());
+    let _heartbeat = Heartbeat::new("bench", heartbeat::place("verdicts", &bar));
     for case in cases {
         bar.set_message(case.problem.to_string());
         let found = bencher.calibrate(case, verdicts, &|| bar.inc(1)).map_err(anyhow::Error::msg)?;

@@ -78,7 +78,7 @@ impl Gates {
         first: impl FnOnce() -> Result<Verification, lab::Error>,
     ) -> anyhow::Result<Judged> {
         let second = match &self.second {
-            Some(folder) => SecondRun::of(&first()?, &lab::verify(folder, options)?),
+            Some(folder) => SecondRun::of(&first()?, &lab::verify(folder, options).map_err(lab::Error::of_reader)?),
             None => SecondRun::NotGiven,
         };
         let result = |gate: &Gate| (gate.name().to_string(), gate.judge(outcomes, &second));

@@ -5,9 +5,11 @@ mod bisect;
 mod compare;
 mod doctor;
 mod explain;
+mod file;
 mod filetests;
 mod gate;
 mod github;
+mod heartbeat;
 mod input;
 mod inspect;
 mod leaderboard;
@@ -61,7 +63,16 @@ impl Command {
         }
     }
 
+    /// Does it look for tools of the CUDA toolkit?
+    fn uses_tools(&self) -> bool {
+        use Command::*;
+        matches!(self, Prove(_) | Mutate(_) | Leaderboard(_) | Inspect(_) | Verify(_) | Doctor(_))
+    }
+
     pub fn execute(self) -> anyhow::Result<Exit> {
+        if self.uses_tools() {
+            lab::tools::complaint().iter().for_each(|complaint| eprintln!("warning: {complaint}"));
+        }
         match self {
             Command::Prove(arguments) => prove::execute(&arguments),
             Command::Sanitize(arguments) => sanitize::execute(&arguments),
@@ -134,6 +145,7 @@ fn is_undecided(error: &anyhow::Error) -> bool {
             error.downcast_ref(),
             Some(
                 lab::Error::Interrupted
+                    | lab::Error::Stopped
                     | lab::Error::MissingTool(_)
                     | lab::Error::NoCompiler { .. }
                     | lab::Error::BrokenPack { .. }
@@ -228,8 +240,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_writes_nothing_does_not_speak_of_it() {
+        let said = lab::Error::Interrupted.of_reader().to_string();
+        assert_eq!(said, "interrupted: there is no verdict, run it again");
+        assert!(matches!(lab::Error::MissingTool("ptxas").of_reader(), lab::Error::MissingTool("ptxas")));
+    }
+
+    #[test]
     fn only_bad_input_is_called_bad_input() {
         assert_eq!(Exit::of(&lab::Error::Interrupted.into()), Exit::Undecided);
+        assert_eq!(Exit::of(&lab::Error::Stopped.into()), Exit::Undecided);
         assert_eq!(Exit::of(&cuda::Error::NoGpu.into()), Exit::Undecided);
         assert_eq!(Exit::of(&cuda::Error::Unsupported("clusters").into()), Exit::Unsupported);
         let (place, name, text) = ("launch".into(), "CUDA_ERROR_ILLEGAL_ADDRESS".into(), String::new());

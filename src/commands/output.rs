@@ -6,10 +6,10 @@ use super::{Exit, origin};
 use annotate_snippets::Renderer;
 use emulator::report::Reporter;
 use launch::Kernel;
-use launch::finding::{Event, Finding};
+use launch::finding::{Event, Finding, Severity};
 use serde_json::{Map, Value, json};
 
-/// Findings printed in full; one missing barrier may cause dozens.
+/// Findings of one severity that are printed in full; one missing barrier may cause dozens.
 const SHOWN: usize = 5;
 
 /// Version of the JSON's shape.
@@ -59,12 +59,24 @@ pub fn print_findings(kernel: &Kernel, findings: &[Finding], repeat: &str) {
     let origin = |name: &str| origin::text(kernel, name);
     let source = &kernel.parsed.source;
     let reporter = Reporter { source, repeat, load: &load, origin: &origin, renderer: Renderer::styled() };
-    findings.iter().take(SHOWN).for_each(|finding| anstream::println!("{}\n", reporter.render(finding)));
-    print_rest(&findings[findings.len().min(SHOWN)..]);
+    let (full, rest) = shown(findings);
+    full.iter().for_each(|finding| anstream::println!("{}\n", reporter.render(finding)));
+    print_rest(&rest);
+}
+
+/// Those that are printed in full and the others, each the worst first: errors must not hide behind lints.
+fn shown(findings: &[Finding]) -> (Vec<&Finding>, Vec<&Finding>) {
+    let (mut full, mut rest) = (vec![], vec![]);
+    for severity in [Severity::Error, Severity::Warning, Severity::Lint] {
+        let mut of_severity = findings.iter().filter(|finding| finding.severity == severity);
+        full.extend(of_severity.by_ref().take(SHOWN));
+        rest.extend(of_severity);
+    }
+    (full, rest)
 }
 
 /// One line each for those that are not printed in full.
-fn print_rest(findings: &[Finding]) {
+fn print_rest(findings: &[&Finding]) {
     if !findings.is_empty() {
         println!("{} more, which often have the same cause (`--format json` has all of them in full):", findings.len());
     }
@@ -119,4 +131,26 @@ fn event_json(event: &Event) -> Value {
         "lanes": event.lanes,
         "label": event.label,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::severity::tests::finding;
+    use super::*;
+
+    #[test]
+    fn errors_come_before_what_is_less_and_hide_nothing_else() {
+        let findings: Vec<Finding> = [(Severity::Lint, 8), (Severity::Error, 7), (Severity::Warning, 1)]
+            .into_iter()
+            .flat_map(|(severity, count)| (0..count).map(move |_| finding(severity)))
+            .collect();
+        let counts = |of: Vec<&Finding>| {
+            let order: Vec<Severity> = of.iter().map(|finding| finding.severity).collect();
+            assert!(order.is_sorted_by(|one, next| one >= next), "{order:?}");
+            [Severity::Error, Severity::Warning, Severity::Lint]
+                .map(|severity| order.iter().filter(|one| **one == severity).count())
+        };
+        let (full, rest) = shown(&findings);
+        assert_eq!((counts(full), counts(rest)), ([5, 1, 5], [2, 0, 3]));
+    }
 }

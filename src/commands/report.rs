@@ -1,7 +1,6 @@
 //! `report`: what a pack says, as a page or as a summary.
 
-use super::Exit;
-use anyhow::Context;
+use super::{Exit, file};
 use lab::ReportFormat;
 use std::path::PathBuf;
 
@@ -37,12 +36,11 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
         Format::Html => ReportFormat::Html,
         Format::Md => ReportFormat::Markdown,
     };
+    arguments.out.iter().try_for_each(|path| file::check("--out", path))?;
     let text = lab::report(&arguments.pack, format)?;
     match &arguments.out {
         None => print!("{text}"),
-        Some(path) => {
-            std::fs::write(path, &text).with_context(|| format!("cannot write the report to {}", path.display()))?;
-        }
+        Some(path) => file::write("--out", path, &text)?,
     }
     Ok(Exit::Clean)
 }

@@ -1,6 +1,7 @@
 //! `sanitize`: a kernel on the emulator, with all checks, under several schedules.
 
 use super::github::Job;
+use super::heartbeat::Heartbeat;
 use super::input::Input;
 use super::output::{findings_json, print_findings, print_json, verdict};
 use super::sarif;
@@ -92,7 +93,9 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     super::check_module(&kernel)?;
     kernel.resolve(&Limits::default())?;
     let schedules = arguments.schedules();
+    let heartbeat = Heartbeat::new("sanitize", String::new);
     let sanitized = emulator::sanitize_under(&kernel, &schedules, arguments.data_seed)?;
+    drop(heartbeat);
     let findings = &sanitized.findings;
     let (operands, tally) = (sanitized.operands(), Tally::of(findings));
     let exit = audited(arguments.denied.exit(findings), operands.as_ref());

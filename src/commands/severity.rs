@@ -58,12 +58,12 @@ pub fn counted(count: u64, one: &str, ending: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use launch::Policy;
     use launch::finding::Event;
 
-    fn finding(severity: Severity) -> Finding {
+    pub fn finding(severity: Severity) -> Finding {
         let first = Event {
             label: String::new(),
             file: "one.ptx".into(),

@@ -40,7 +40,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let gates = arguments.judged_by.gates()?;
     let watch = Watch::new()?;
     let options = VerifyOptions { rerun: !arguments.no_rerun, progress: &watch, ..VerifyOptions::default() };
-    let verification = lab::verify(&arguments.pack, &options)?;
+    let verification = lab::verify(&arguments.pack, &options).map_err(lab::Error::of_reader)?;
     let judged = gates.judge(&verification.outcomes, &options, || Ok(verification.clone()))?;
     // What a pack says counts only if it is accepted.
     let exit = if verification.accepted() { judged.exit().unwrap_or(Exit::Clean) } else { Exit::Findings };

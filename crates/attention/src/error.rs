@@ -29,6 +29,10 @@ pub enum Error {
     Length { tensor: &'static str, found: usize, expected: usize, problem: String },
     #[error("`{word}` is not part of a problem: expected words as in `f16 B2 H8/2 Sq97 Sk161 D64 causal bhsd`")]
     Word { word: String },
+    #[error("`{word}`: the number is too large: expected at most {}", u32::MAX)]
+    Large { word: String },
+    #[error("the problem is empty: expected words as in `f16 B2 H8/2 Sq97 Sk161 D64 causal bhsd`")]
+    Empty,
     #[error("`{word}` repeats what `{earlier}` said: expected each part of a problem once")]
     Repeated { word: String, earlier: String },
     #[error("`{queries}` and `{keys}` do not go together: expected a list of lengths in both, or in neither")]

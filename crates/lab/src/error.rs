@@ -21,7 +21,7 @@ pub enum Error {
     MissingTool(&'static str),
     #[error(
         "{}: no compiler for CUDA C++ was found: `pip install nvidia-cuda-nvrtc==13.0.88` gets one, `pip install \
-         nvidia-cuda-runtime nvidia-cuda-crt` headers such as cuda_fp16.h and mma.h; or give the .ptx that `nvcc -ptx` makes elsewhere",
+         nvidia-cuda-runtime==13.0.96 nvidia-cuda-crt==13.0.88` headers such as cuda_fp16.h and mma.h; or give the .ptx that `nvcc -ptx` makes elsewhere",
         path.display()
     )]
     NoCompiler { path: PathBuf },
@@ -31,9 +31,17 @@ pub enum Error {
     BrokenPack { path: PathBuf, why: String },
     #[error("interrupted: nothing was written")]
     Interrupted,
+    /// The same of what writes nothing.
+    #[error("interrupted: there is no verdict, run it again")]
+    Stopped,
 }
 
 impl Error {
+    /// Of a command that has nothing to write.
+    pub fn of_reader(self) -> Error {
+        if let Error::Interrupted = self { Error::Stopped } else { self }
+    }
+
     pub(crate) fn folder(path: &Path, message: impl ToString) -> Error {
         Error::Folder { path: path.into(), message: message.to_string() }
     }

@@ -68,7 +68,7 @@ pub fn inspect(kernel: &Kernel, targets: &[Target], shape: BlockShape, tools: &T
     let ptxas = tools.ptxas.as_ref().ok_or(Error::MissingTool("ptxas"))?;
     let nvdisasm = tools.nvdisasm.as_ref().ok_or(Error::MissingTool("nvdisasm"))?;
     let own = [kernel.module().target];
-    let targets = if targets.is_empty() { &own } else { targets };
+    let targets = asked(own[0], targets);
     let refuse = |message: String| Error::Assembly { kernel: kernel.name.clone(), message };
     if let Some(target) = targets.iter().find(|target| !target.provides(own[0])) {
         return Err(refuse(format!("it is written for {}, and {target} does not run that: choose another", own[0])));
@@ -82,6 +82,20 @@ pub fn inspect(kernel: &Kernel, targets: &[Target], shape: BlockShape, tools: &T
         nvdisasm: nvdisasm.version.clone(),
         builds: targets.iter().map(build).collect::<Result<_, _>>()?,
     })
+}
+
+/// The targets that were asked for, each once. A GPU by its plain name is meant as the target that the kernel has of it: what is
+/// made for sm_90a runs on sm_90.
+fn asked(own: Target, targets: &[Target]) -> Vec<Target> {
+    let (mut all, own_alone) = (Vec::new(), [own]);
+    for target in if targets.is_empty() { &own_alone } else { targets } {
+        let same_gpu = target.sm == own.sm && !target.provides(own);
+        let target = if same_gpu { own } else { *target };
+        if !all.contains(&target) {
+            all.push(target);
+        }
+    }
+    all
 }
 
 /// An entry, its threads in a block, and its dynamic shared memory.
@@ -137,5 +151,20 @@ impl Code {
         let loops = sass::loops(&function);
         let counts = function.without_padding().iter().map(|one| one.class).collect();
         Code { main: sass::main_loop(&loops), counts, loops, function }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_by_its_plain_name_is_the_kernels_own_target() {
+        let [ampere, plain, own] = ["sm_80", "sm_90", "sm_90a"].map(|name| name.parse::<Target>().unwrap());
+        assert_eq!(asked(own, &[plain]), [own]);
+        assert_eq!(asked(own, &[plain, own]), [own]);
+        assert_eq!(asked(own, &[ampere]), [ampere], "which is refused");
+        assert_eq!(asked(ampere, &[plain, ampere]), [plain, ampere]);
+        assert_eq!(asked(ampere, &[]), [ampere]);
     }
 }

@@ -4,10 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bench::Duel;
 use crate::figures::{Figure, Subject};
 use crate::guard::{Guard, Objection, Objections};
 use crate::stages::half::{GpuLog, Half};
-use crate::stages::{Log, Record, Stage};
+use crate::stages::{Log, Record, Stage, bench};
 
 /// Exactly one of these.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +70,7 @@ pub struct Outcome {
     state: State,
     figures: String,
     measures: Vec<(&'static str, Figure)>,
+    duels: Vec<Duel>,
 }
 
 impl Outcome {
@@ -78,7 +80,7 @@ impl Outcome {
             Record::NotRun { why } => Outcome::without_measures(L::STAGE, State::not_run(why.as_str()), String::new()),
             Record::Ran(log) => {
                 let (state, measures) = (objections(log, subjects).judge(), log.measures());
-                Outcome { stage: L::STAGE, state, figures: log.figures(), measures }
+                Outcome { stage: L::STAGE, state, figures: log.figures(), measures, duels: duels(log) }
             }
         }
     }
@@ -95,7 +97,8 @@ impl Outcome {
             Record::Ran(log) => {
                 let objections = objections(log, subjects).and(gpu.objections(on_gpu));
                 let figures = format!("{}{}", log.figures(), gpu.figures());
-                Outcome { stage: L::STAGE, state: objections.judge(), figures, measures: log.measures() }
+                let (state, measures) = (objections.judge(), log.measures());
+                Outcome { stage: L::STAGE, state, figures, measures, duels: duels(log) }
             }
         }
     }
@@ -112,7 +115,7 @@ impl Outcome {
     }
 
     fn without_measures(stage: Stage, state: State, figures: String) -> Outcome {
-        Outcome { stage, state, figures, measures: vec![] }
+        Outcome { stage, state, figures, measures: vec![], duels: vec![] }
     }
 
     /// The same with figures that a gate may ask something of.
@@ -121,9 +124,20 @@ impl Outcome {
         Outcome { measures, ..self }
     }
 
+    /// The same with comparisons.
+    #[cfg(test)]
+    pub(crate) fn with_duels(self, duels: Vec<Duel>) -> Outcome {
+        Outcome { duels, ..self }
+    }
+
     /// A figure by its name, where the stage has it.
     pub fn measure(&self, name: &str) -> Option<f64> {
         self.measures.iter().find(|(other, _)| *other == name).map(|(_, figure)| figure.value())
+    }
+
+    /// Who won, of every kernel and peer that the stage timed.
+    pub fn duels(&self) -> &[Duel] {
+        &self.duels
     }
 
     pub fn stage(&self) -> Stage {
@@ -143,6 +157,16 @@ impl Outcome {
     pub fn sentence(&self) -> &str {
         self.state.why().unwrap_or(&self.figures)
     }
+}
+
+/// Those of a log of `bench`; no other has any.
+fn duels<L: Log>(log: &L) -> Vec<Duel> {
+    if L::STAGE != Stage::Bench {
+        return vec![];
+    }
+    // A log is known by its stage alone: as a file it is read again as what it is.
+    let report = serde_json::to_value(log).and_then(serde_json::from_value::<bench::Report>);
+    report.map(|report| report.duels()).unwrap_or_default()
 }
 
 /// What speaks against a log that should be about these kernels; one that is about others is not read further.

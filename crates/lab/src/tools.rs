@@ -8,8 +8,13 @@ use std::time::Duration;
 
 use crate::process;
 
-/// What to run where a tool is missing.
-pub const INSTALL: &str = "pip install nvidia-cuda-nvcc==13.0.88 nvidia-cuda-nvdisasm";
+/// What to run where a tool is missing. Every part of the compiler is pinned: nvcc takes whatever nvvm is newest, which then writes
+/// PTX that the ptxas beside it refuses. pip has no older nvdisasm than 13.2, and any reads what an older ptxas wrote.
+pub const INSTALL: &str =
+    "pip install nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-nvdisasm==13.4.92";
+
+/// The variable that names a folder of tools, which is looked into first.
+const TOOLS: &str = "VERIFLASH_TOOLS";
 
 /// How long an assembler or a disassembler may take over one module: the largest of the corpus take seconds.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -57,6 +62,23 @@ pub fn find(name: &str) -> Option<Tool> {
     near.or_else(|| PYTHON_FOLDERS.iter().find_map(|folder| open(&folder.join("bin").join(name))))
 }
 
+/// What is wrong with `VERIFLASH_TOOLS`, where it is set: tools from elsewhere would be used without a word.
+pub fn complaint() -> Option<String> {
+    env::var_os(TOOLS).and_then(|folder| complaint_of(Path::new(&folder)))
+}
+
+fn complaint_of(folder: &Path) -> Option<String> {
+    let named = format!("{TOOLS} names {:?}", folder.display().to_string());
+    if !folder.is_dir() {
+        return Some(format!("{named}, which is no folder: tools are looked for elsewhere"));
+    }
+    let known = ["ptxas", "nvdisasm", "nvcc", "compute-sanitizer", "ncu"];
+    let works = known.into_iter().any(|name| open(&folder.join(name)).is_some());
+    let expected = known.join(", ");
+    (!works)
+        .then(|| format!("{named}, where no tool works: expected one of {expected}; tools are looked for elsewhere"))
+}
+
 /// The library that compiles CUDA C++ at run time, in the same places; its version is what its name says.
 pub fn find_nvrtc() -> Option<Tool> {
     let mut folders: Vec<PathBuf> = env::var_os("LD_LIBRARY_PATH").iter().flat_map(env::split_paths).collect();
@@ -84,7 +106,7 @@ pub fn find_python() -> (Option<Tool>, Option<Tool>) {
 }
 
 fn folders() -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = env::var_os("VERIFLASH_TOOLS").map(PathBuf::from).into_iter().collect();
+    let mut folders: Vec<PathBuf> = env::var_os(TOOLS).map(PathBuf::from).into_iter().collect();
     folders.extend(env::var_os("PATH").iter().flat_map(env::split_paths));
     folders.extend(env::var_os("CUDA_HOME").map(|home| PathBuf::from(home).join("bin")));
     folders
@@ -164,6 +186,30 @@ mod tests {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
         assert_eq!(nvrtc(folder.path()).map(|tool| tool.version).as_deref(), Some("13"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_of_tools_that_is_none_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tools, file) = (folder.path().join("tools"), folder.path().join("tools/ptxas"));
+        let said = |path: &Path| complaint_of(path).unwrap_or_default();
+        assert!(said(&tools).contains("which is no folder"), "{}", said(&tools));
+        std::fs::create_dir(&tools).unwrap();
+        assert!(said(&tools).contains("where no tool works: expected one of ptxas, "), "{}", said(&tools));
+        std::fs::copy("/bin/false", &file).unwrap();
+        assert!(said(&tools).contains("where no tool works"), "one that says no version is none");
+        let script = "#!/bin/sh\necho release 13.0, V13.0.88\n";
+        std::fs::write(&file, script).unwrap();
+        assert_eq!(complaint_of(&tools), None);
+    }
+
+    #[test]
+    fn every_part_of_the_compiler_is_pinned_to_one_version() {
+        let packages: Vec<&str> = INSTALL.split(' ').skip(2).collect();
+        let compiler: Vec<&str> = packages.iter().filter_map(|package| package.strip_suffix("==13.0.88")).collect();
+        assert_eq!(compiler, ["nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt"]);
+        assert!(packages.iter().all(|package| package.contains("==")), "{INSTALL}");
     }
 
     #[test]

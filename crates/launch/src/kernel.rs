@@ -124,6 +124,9 @@ impl Kernel {
         let entries: Vec<&Function> = self.module().entries().collect();
         let names = || entries.iter().map(|function| function.name.as_str());
         let Some(name) = name else {
+            if entries.is_empty() {
+                return Err("the module has no entry: expected a `.entry`, which a launch begins with; write one, or name another file".into());
+            }
             let [only] = entries[..] else {
                 let list = names().collect::<Vec<_>>().join(", ");
                 return Err(format!("the module has {} entries: name one with `entry` ({list})", entries.len()));

@@ -14,7 +14,8 @@ pub fn document(found: &Bisection, note: Option<&str>) -> Value {
         "tried": tried.map(|(sought, one)| row(sought, one)).collect::<Vec<_>>(),
         "on": found.on().map(change),
         "off": found.off().map(change),
-        "finding": behind(found).map(finding_json),
+        "finding": behind(found).map(|(finding, _)| finding_json(finding)),
+        "finding_of": behind(found).and_then(|(_, trial)| trial).map(change),
         "note": note,
     })
 }

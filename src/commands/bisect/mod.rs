@@ -3,13 +3,16 @@
 mod json;
 mod table;
 
+use super::heartbeat::{self, Heartbeat};
 use super::input::Input;
 use super::output::{Format, print_findings, print_json};
 use super::{BackendName, Exit, policies};
 use anyhow::Context;
 use emulator::Emulator;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::bisect::{Bench, Bisection, Design, OnEmulator, OnHardware, Schedule, Setup, Spectator, Subject, Symptom};
+use lab::bisect::{
+    Bench, Bisection, Design, OnEmulator, OnHardware, Schedule, Setup, Spectator, Subject, Symptom, Tried,
+};
 use launch::backend::{Backend, Options};
 use launch::{Finding, Kernel, Policy};
 
@@ -91,6 +94,7 @@ fn refuse_unsupported(kernel: &Kernel) -> anyhow::Result<()> {
 
 fn search(subject: &Subject, bench: &dyn Bench) -> anyhow::Result<Bisection> {
     let bar = Bar::new();
+    let _heartbeat = Heartbeat::new("bisect", heartbeat::place("trials", &bar.0));
     let found = lab::bisect::bisect(subject, bench, &bar).map_err(anyhow::Error::msg);
     bar.0.finish_and_clear();
     found
@@ -115,8 +119,11 @@ impl Arguments {
 
     fn print(&self, kernel: &Kernel, found: &Bisection, note: Option<&str>) {
         print!("{}", table::report(kernel.file(), found));
-        if let Some(finding) = behind(found) {
+        if let Some((finding, trial)) = behind(found) {
             println!();
+            trial.iter().for_each(|tried| {
+                println!("in the trial with this change, not in the kernel as it is given: {}", tried.what)
+            });
             print_findings(kernel, std::slice::from_ref(finding), &self.repeat());
         }
         note.iter().for_each(|note| println!("note: {note}"));
@@ -130,10 +137,12 @@ impl Arguments {
     }
 }
 
-/// The finding that explains the failure: its own, or one that a change brought to light.
-fn behind(found: &Bisection) -> Option<&Finding> {
-    let own = found.symptom.as_ref().and_then(Symptom::finding);
-    own.or_else(|| found.cured.iter().filter_map(|tried| tried.effect.symptom()).find_map(Symptom::finding))
+/// The finding that explains the failure: its own, or one that a trial brought to light, which is named then: a change may have
+/// put it there.
+fn behind(found: &Bisection) -> Option<(&Finding, Option<&Tried>)> {
+    let of_trial = |tried| Some((Tried::finding(tried)?, Some(tried)));
+    let own = found.symptom.as_ref().and_then(Symptom::finding).map(|finding| (finding, found.on()));
+    own.or_else(|| found.cured.iter().find_map(of_trial))
 }
 
 /// A progress bar on a terminal; nothing in a pipe.

@@ -17,6 +17,11 @@ use launch::{Kernel, Recipe, header, module_text};
 use ptx::Target;
 use std::path::{Path, PathBuf};
 
+/// Threads in a block on every GPU, and shared memory on the one that has most of it, sm_90: CUDA C++ Programming Guide, compute
+/// capabilities.
+const MOST_THREADS: i64 = 1024;
+const MOST_SHARED_BYTES: i64 = 227 * 1024;
+
 /// Shows what ptxas makes of a kernel: registers, shared memory, occupancy, what its loops are made of, its machine code; and how two kernels differ
 #[derive(clap::Args)]
 #[command(
@@ -32,15 +37,15 @@ pub struct Arguments {
     problem: Option<Problem>,
 
     /// The number of its configuration; unless given, the planner chooses for the first of `--arch`
-    #[arg(long, requires = "problem")]
+    #[arg(long, requires = "problem", conflicts_with = "files")]
     config: Option<u32>,
 
     /// What multiplies: `tensor` cores, or `scalar`, the baseline of configs 1 to 5
-    #[arg(long, value_parser = math, requires = "problem")]
+    #[arg(long, value_parser = math, requires = "problem", conflicts_with = "files")]
     math: Option<Math>,
 
     /// With assertions compiled in
-    #[arg(long, requires = "problem")]
+    #[arg(long, requires = "problem", conflicts_with = "files")]
     debug: bool,
 
     /// With `--config`: into how many blocks the keys of one block of queries are split
@@ -52,23 +57,24 @@ pub struct Arguments {
     against: Option<PathBuf>,
 
     /// Compare with this configuration of the same problem
-    #[arg(long, value_name = "CONFIG", requires = "problem", conflicts_with_all = ["against", "against_debug"])]
+    #[arg(long, value_name = "CONFIG", requires = "problem", conflicts_with_all = ["files", "against", "against_debug"])]
     against_config: Option<u32>,
 
     /// Compare with the same kernel with assertions compiled in
-    #[arg(long, requires = "problem", conflicts_with_all = ["against", "debug"])]
+    #[arg(long, requires = "problem", conflicts_with_all = ["files", "against", "debug"])]
     against_debug: bool,
 
-    /// Targets that ptxas assembles for, such as `sm_80,sm_90`; the kernel's own unless given
+    /// Targets that ptxas assembles for, such as `sm_80,sm_90`; the kernel's own unless given. `sm_90` stands for the `sm_90a` of a
+    /// kernel that is made for that alone
     #[arg(long, value_delimiter = ',', value_name = "TARGET", value_parser = target)]
     arch: Vec<Target>,
 
     /// Threads in a block, for occupancy; what the recipe says unless given
-    #[arg(long, value_name = "THREADS")]
+    #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS))]
     block: Option<u32>,
 
     /// Dynamic shared memory of a block in bytes; what the recipe says unless given
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(..=MOST_SHARED_BYTES))]
     shared: Option<u32>,
 
     /// Prints the machine code too, every line with its mark and its loops; of two kernels, a diff

@@ -2,17 +2,19 @@
 
 mod board;
 
-use super::Exit;
+use super::bench::check_python;
+use super::heartbeat::{self, Heartbeat};
 use super::input::{Arch, arch};
 use super::output::{Format, print_json};
 use super::prove::Watch;
+use super::{Exit, file};
 use anyhow::Context;
 use attention::Problem;
 use attention::planner::Gpu;
 use board::Board;
 use cuda::Cuda;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::bench::{Bencher, Patience};
+use lab::bench::{Bencher, PEERS, Patience};
 use lab::gpu::{Contract, Workers};
 use lab::leaderboard::{Entrant, Field, Survey, entrants, rank, survey};
 use lab::measure::Limits;
@@ -31,7 +33,7 @@ pub struct Arguments {
     problem: Option<Problem>,
 
     /// Peers, with commas between: fa2 and cudnn (through torch), fa4 (FlashAttention-4), triton
-    #[arg(long, value_delimiter = ',', default_value = "fa2,cudnn,fa4,triton")]
+    #[arg(long, value_delimiter = ',', default_value = "fa2,cudnn,fa4,triton", value_parser = PEERS)]
     peers: Vec<String>,
 
     /// What is timed: `graph`, `stream`, `latency` or `host`, as in `bench`
@@ -73,6 +75,8 @@ pub struct Arguments {
 }
 
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
+    arguments.csv.iter().try_for_each(|path| file::check("--csv", path))?;
+    check_python(&arguments.python)?;
     let problem = arguments.problem.clone().map_or_else(|| Problem::builder().build(), Ok)?;
     let cuda = match Cuda::open(0) {
         Ok(cuda) => Some(cuda),
@@ -88,8 +92,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
         Some(cuda) => measured(arguments, &problem, survey, cuda)?,
     };
     if let (Some(path), Some(point)) = (&arguments.csv, board.point()) {
-        std::fs::write(path, lab::bench::csv(std::slice::from_ref(point)))
-            .with_context(|| format!("--csv {}", path.display()))?;
+        file::write("--csv", path, &lab::bench::csv(std::slice::from_ref(point)))?;
     }
     let exit = board.exit();
     match arguments.format {
@@ -108,10 +111,11 @@ fn surveyed(problem: &Problem, arch: Arch, field: Field) -> anyhow::Result<Surve
     let all = entrants(problem, &arch.gpu, field)?;
     let style = ProgressStyle::with_template("stages {bar:30} {pos}/{len}").unwrap_or(ProgressStyle::default_bar());
     let bar = ProgressBar::new(all.len() as u64).with_style(style);
+    let _heartbeat = Heartbeat::new("leaderboard", heartbeat::place("stages of configuration", &bar));
     let watch = Quiet(Watch::new()?);
     let survey = survey(problem, all, &Toolbox::find(), &arch.target.to_string(), &watch, &|| bar.inc(1));
     bar.finish_and_clear();
-    Ok(survey?)
+    Ok(survey.map_err(lab::Error::of_reader)?)
 }
 
 /// Ctrl-C works; the stages of each entrant have no bar of their own.
@@ -142,6 +146,7 @@ fn measured(arguments: &Arguments, problem: &Problem, survey: Survey, cuda: Cuda
     let cases = survey.living.iter().map(case).collect::<anyhow::Result<Vec<(String, Case)>>>()?;
     let bar = ProgressBar::new_spinner().with_message(format!("timing {} kernels", cases.len()));
     bar.enable_steady_tick(Duration::from_millis(100));
+    let _heartbeat = Heartbeat::new("leaderboard", || ", timing".into());
     let field = bencher.field(&cases, arguments.contract, !arguments.warm);
     bar.finish_and_clear();
     let field = field.map_err(anyhow::Error::msg)?;

@@ -5,6 +5,7 @@ mod machine_code;
 mod table;
 
 use super::Exit;
+use super::heartbeat::{self, Heartbeat};
 use super::input::{BuiltIn, RecipeFlags};
 use super::output::{Format, print_json};
 use anyhow::Context;
@@ -66,6 +67,7 @@ pub struct Judged {
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let kernels = arguments.kernels()?;
     let (start, bar) = (Instant::now(), progress_bar());
+    let _heartbeat = Heartbeat::new("mutate", heartbeat::place("mutants", &bar));
     let judged = by_module(&kernels).into_par_iter().map(|witnesses| arguments.judge(&witnesses, &bar));
     let judged = judged.collect::<anyhow::Result<Vec<Judged>>>()?;
     bar.finish_and_clear();

@@ -92,12 +92,15 @@ impl fmt::Display for Problem {
 impl FromStr for Problem {
     type Err = Error;
 
-    /// Words in any order; what is not said is as in [`Problem::builder`].
+    /// At least one word, in any order; what is not said is as in [`Problem::builder`].
     fn from_str(text: &str) -> Result<Problem, Error> {
         let mut builder = Problem::builder();
         let mut seen: Vec<(&str, &str)> = Vec::new();
+        if text.trim().is_empty() {
+            return Err(Error::Empty);
+        }
         for word in text.split_whitespace() {
-            let (next, parts) = read(builder, word).ok_or_else(|| Error::Word { word: word.into() })?;
+            let (next, parts) = read(builder, word).ok_or_else(|| refusal(word))?;
             for part in parts {
                 if let Some((_, earlier)) = seen.iter().find(|(known, _)| known == part) {
                     return Err(Error::Repeated { word: word.into(), earlier: (*earlier).into() });
@@ -176,6 +179,22 @@ fn read_number(builder: ProblemBuilder, word: &str) -> Read {
     })
 }
 
+/// Why a word is none: it is unknown, or its numbers do not fit.
+fn refusal(word: &str) -> Error {
+    let (letters, numbers) = word.split_at(word.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(0));
+    let known = ["B", "S", "Sq", "Sk", "H", "D", "window"].contains(&letters);
+    // A list of lengths is stored as its sums.
+    let sum: Option<f64> = numbers.split([',', '/']).map(digits).sum();
+    let word = word.to_string();
+    if known && sum.is_some_and(|sum| sum > f64::from(u32::MAX)) { Error::Large { word } } else { Error::Word { word } }
+}
+
+/// Of as many digits as somebody may type.
+fn digits(text: &str) -> Option<f64> {
+    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| text.parse().ok()).flatten()
+}
+
 /// `97,33,5`: lengths of sequences, as the places where they begin and where the last one ends.
 fn cumulative(lengths: &str) -> Option<Vec<u32>> {
     let mut places = vec![0u32];
@@ -209,13 +228,21 @@ mod tests {
     fn words_come_in_any_order_and_may_be_missing() {
         assert_eq!("window64".parse::<Problem>().unwrap().mask(), MaskKind::Window { left: 64, right: 0 });
         assert_eq!("causal D128".parse::<Problem>().unwrap().to_string(), "f16 B2 H8 S512 D128 causal");
-        assert_eq!("".parse::<Problem>().unwrap(), Problem::builder().build().unwrap());
+        assert_eq!("f16".parse::<Problem>().unwrap(), Problem::builder().build().unwrap());
     }
 
     #[test]
     fn other_words_are_refused() {
-        for word in ["f64", "B", "Bx", "B-1", "H8/", "H/2", "Q7", "7", "é7", "S99999999999", "S1,", "Sq4294967295,1"] {
+        for word in ["f64", "B", "Bx", "B-1", "H8/", "H/2", "Q7", "7", "é7", "S1,", "B1/2", "Q99999999999"] {
             assert_eq!(word.parse::<Problem>().unwrap_err(), Error::Word { word: word.into() });
+        }
+        for word in ["B99999999999", "S99999999999", "H8/99999999999", "Sq4294967295,1", "window4294967296"] {
+            assert_eq!(word.parse::<Problem>().unwrap_err(), Error::Large { word: word.into() });
+        }
+        let large = "B99999999999".parse::<Problem>().unwrap_err().to_string();
+        assert_eq!(large, "`B99999999999`: the number is too large: expected at most 4294967295");
+        for nothing in ["", "  "] {
+            assert_eq!(nothing.parse::<Problem>().unwrap_err(), Error::Empty);
         }
         let refused = "B3 S1,2".parse::<Problem>().unwrap_err().to_string();
         assert!(refused.starts_with("`cu_q` has 2 sequences, and the batch 3: expected"), "{refused}");

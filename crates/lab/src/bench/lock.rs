@@ -7,6 +7,9 @@ use serde::Deserialize;
 use super::point::{CANDIDATES, Point};
 use crate::guard::{Guard, Objection};
 
+/// The names of those that can be measured, in the order in which they are told.
+pub const PEERS: [&str; 4] = ["fa2", "cudnn", "fa4", "triton"];
+
 const LOCK: &str = include_str!("../../../../peers/lock.toml");
 
 #[derive(Deserialize)]
@@ -64,6 +67,7 @@ mod tests {
     fn every_package_has_its_version_and_its_hash() {
         let lock = lock();
         assert_eq!(lock.peer.keys().collect::<Vec<_>>(), ["cudnn", "fa2", "fa4", "triton"]);
+        assert!(lock.peer.keys().all(|name| PEERS.contains(&name.as_str())) && lock.peer.len() == PEERS.len());
         for package in lock.peer.values().flat_map(|peer| &peer.packages) {
             let hash = package.sha256.len() == 64 && package.sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
             assert!(hash && package.version.starts_with(|c: char| c.is_ascii_digit()), "{}", package.name);

@@ -2,6 +2,7 @@
 
 mod calibration;
 pub(crate) mod data;
+mod duel;
 mod field;
 mod grid;
 pub(crate) mod lock;
@@ -10,8 +11,10 @@ mod run;
 mod samples;
 
 pub use calibration::{Calibration, SLOWDOWN};
+pub use duel::Duel;
 pub use field::Field;
 pub use grid::Grid;
+pub use lock::PEERS;
 #[cfg(test)]
 pub(crate) use point::tests;
 pub use point::{CANDIDATES, Contender, Missing, Point};

@@ -131,7 +131,7 @@ pub(super) fn wrong(
         let case = Case::new(setup.kernel.clone()).map_err(|error| error.to_string())?;
         let parity = case.read_inputs(before).and_then(|inputs| {
             let oracle = Oracle::new(&case.problem, &inputs)?;
-            oracle.judge(&case.read_outputs(after, oracle.exact())?)
+            case.judge_by(&oracle, after)
         });
         let parity = parity.map_err(|error| error.to_string())?;
         return Ok((!parity.passes()).then(|| parity.to_string()));

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use launch::Finding;
+
 use super::axes::{self, Axis, Variation};
 use super::bench::Bench;
 use super::setup::{Between, Schedule, Setup};
@@ -60,6 +62,13 @@ pub struct Tried {
     pub axis: Axis,
     pub what: String,
     pub effect: Effect,
+}
+
+impl Tried {
+    /// What the change brought to light, or caused.
+    pub fn finding(&self) -> Option<&Finding> {
+        self.effect.symptom().and_then(Symptom::finding)
+    }
 }
 
 /// All that a search showed.

@@ -82,18 +82,22 @@ fn gate(name: &Spanned<String>, demands: Demands) -> Result<Gate, Fault> {
         require: stages(demands.require.into_inner()),
         allow_not_run: stages(demands.allow_not_run),
         least,
+        covers: vec![],
         second_run: demands.second_run,
     })
 }
 
 fn threshold(measure: &Spanned<String>, least: f64) -> Result<Threshold, Fault> {
     let known = profile::MEASURES.into_iter().find(|known| known == measure.get_ref());
-    let known = known.filter(|_| least.is_finite() && least > 0.0);
+    let known = known.filter(|_| least > 0.0 && least <= 100.0);
     known.map(|measure| Threshold { stage: Stage::Profile, measure, least }).ok_or_else(|| {
         let expected = profile::MEASURES.join(", ");
         fault(
             Some(measure.span()),
-            format!("least `{}`: expected one of {expected}, and a number above 0", measure.get_ref()),
+            format!(
+                "least `{}`: expected one of {expected}, and a percentage above 0 and up to 100",
+                measure.get_ref()
+            ),
         )
     })
 }

@@ -1,14 +1,40 @@
 use std::fs;
 
 use super::*;
+use crate::bench::{Duel, Grid};
 use crate::figures::Figure;
 use crate::machine::Machine;
+use crate::measure::Verdict;
 use crate::verify::{Check, CheckResult, Verification};
 
-/// All stages passed, but for one.
+/// All stages passed, but for one; whatever was run has the figures that a gate may ask for.
 fn but(stage: Stage, state: State) -> Vec<Outcome> {
-    let one = |each: Stage| Outcome::ended(each, if each == stage { state.clone() } else { State::Pass });
+    let one = |each: Stage| {
+        let outcome = Outcome::ended(each, if each == stage { state.clone() } else { State::Pass });
+        match each {
+            _ if matches!(outcome.state(), State::NotRun { .. }) => outcome,
+            Stage::Bench => outcome.with_duels(duels(&Verdict::Faster)),
+            Stage::Profile => outcome.with_measures(vec![("busy", Figure::new(80.0)), ("tensor", Figure::new(70.0))]),
+            _ => outcome,
+        }
+    };
     Stage::ALL.map(one).into()
+}
+
+/// One verdict at every problem that `publication` asks for.
+fn duels(verdict: &Verdict) -> Vec<Duel> {
+    let problems = [Grid::Small, Grid::Main].into_iter().flat_map(|grid| grid.problems().unwrap());
+    let duel = |problem: String| Duel { kernel: "k".into(), problem, peer: "cudnn".into(), verdict: verdict.clone() };
+    problems.map(|problem| duel(problem.to_string())).collect()
+}
+
+/// The same with other comparisons.
+fn with_duels(duels: &[Duel]) -> Vec<Outcome> {
+    let with = |outcome: Outcome| match outcome.stage() {
+        Stage::Bench => outcome.with_duels(duels.into()),
+        _ => outcome,
+    };
+    all().into_iter().map(with).collect()
 }
 
 fn all() -> Vec<Outcome> {
@@ -158,6 +184,11 @@ fn what_is_wrong_with_settings_is_said_with_its_place() {
             "veriflash.toml:2:7: the gate `merge` is built in: expected another name".into(),
         ),
         (
+            "[gate.a]\nrequire = ['code']\nleast = { busy = 170.0 }\n",
+            "veriflash.toml:3:11: least `busy`: expected one of busy, tensor, and a percentage above 0 and up to 100"
+                .into(),
+        ),
+        (
             "[gate.\"a b\"]\nrequire = ['code']\n",
             "veriflash.toml:1:7: gate name \"a b\": expected letters, digits, `-` and `_`".into(),
         ),
@@ -168,6 +199,72 @@ fn what_is_wrong_with_settings_is_said_with_its_place() {
     }
     let missing = gates_of(std::path::Path::new("nowhere.toml")).unwrap_err().to_string();
     assert!(missing.starts_with("nowhere.toml: "), "{missing}");
+}
+
+/// A threshold asks for the stage that has its figure, whether or not the gate names it.
+#[test]
+fn a_figure_that_nobody_measured_lacks() {
+    let gate = |text: &str| settings(&format!("[gate.fast]\n{text}\nleast = {{ busy = 50.0 }}")).unwrap().remove(0);
+    let [not_run, ambiguous, _] = undecided();
+    let unnamed = gate("require = ['parity']");
+    assert_eq!(says(&unnamed, &but(Stage::Profile, not_run.clone())), "undecided: lacks profile");
+    assert_eq!(says(&unnamed, &but(Stage::Profile, ambiguous)), "undecided: lacks profile");
+    assert_eq!(says(&unnamed, &all()), "held");
+    let passed = Stage::ALL.map(|stage| Outcome::ended(stage, State::Pass));
+    assert_eq!(says(&unnamed, &passed), "undecided: lacks profile: busy is not known, expected 50 or more");
+    let allowed = gate("require = ['parity']\nallow_not_run = ['profile']");
+    assert_eq!(says(&allowed, &but(Stage::Profile, not_run)), "held", "that it may lack was asked for");
+}
+
+#[test]
+fn publication_asks_for_the_lists_of_problems() {
+    let mut fewer = duels(&Verdict::Faster);
+    fewer.retain(|duel| !duel.problem.contains("S16384"));
+    let said = says(&Gate::publication(), &with_duels(&fewer));
+    let expected = "undecided: lacks 4 of the 26 problems of the lists `small` and `main`, which bench did not time, \
+                    such as f16 B1 H32 S16384 D64 full, a second run";
+    assert!(said.starts_with(expected), "{said}");
+    assert_eq!(says(&Gate::merge(), &with_duels(&fewer)), "held");
+    let second = publication(&verified("other", 1_000, with_duels(&fewer))).to_string();
+    assert!(second.contains("a second run that agrees (it lacks 4 of the 26 problems"), "{second}");
+}
+
+#[test]
+fn a_second_run_names_the_same_winners() {
+    let says = |verdict: Verdict| {
+        let mut again = duels(&Verdict::Faster);
+        again[1].verdict = verdict;
+        publication(&verified("other", 1_000, with_duels(&again))).to_string()
+    };
+    let at = "a second run that agrees (f16 B2 H8 S512 D64 causal against cudnn: FASTER in the first";
+    assert_eq!(says(Verdict::Faster), "held");
+    assert_eq!(says(Verdict::Slower), format!("failed: {at}, SLOWER in it)"));
+    assert_eq!(says(Verdict::Equal), format!("undecided: lacks {at}, EQUAL in it)"));
+    assert_eq!(says(Verdict::Ambiguous { why: why() }), format!("undecided: lacks {at}, AMBIGUOUS in it)"));
+    let opposite = publication(&verified("other", 1_000, with_duels(&duels(&Verdict::Slower)))).to_string();
+    assert!(opposite.starts_with("failed: ") && opposite.ends_with("SLOWER in it; and 25 more)"), "{opposite}");
+}
+
+/// Peers may differ from run to run: what both have measured is compared.
+#[test]
+fn runs_without_a_common_comparison_do_not_agree() {
+    let mut others = duels(&Verdict::Faster);
+    others.iter_mut().for_each(|duel| duel.peer = "fa2".into());
+    let said = publication(&verified("other", 1_000, with_duels(&others))).to_string();
+    assert_eq!(said, "undecided: lacks a second run that agrees (it shares no comparison with the first)");
+    others.extend(duels(&Verdict::Faster));
+    assert_eq!(publication(&verified("other", 1_000, with_duels(&others))), GateResult::Held);
+}
+
+#[test]
+fn a_second_run_reaches_the_same_figures() {
+    let idle = |outcome: Outcome| match outcome.stage() {
+        Stage::Profile => outcome.with_measures(vec![("busy", Figure::new(60.4)), ("tensor", Figure::new(12.0))]),
+        _ => outcome,
+    };
+    let said = publication(&verified("other", 1_000, all().into_iter().map(idle).collect())).to_string();
+    let expected = "failed: a second run that agrees (it failed profile: busy is 60.4 %, expected 70 or more)";
+    assert_eq!(said, expected);
 }
 
 /// How busy a kernel keeps the GPU is a matter of gates, not of the stage.

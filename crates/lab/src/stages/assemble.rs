@@ -80,12 +80,19 @@ impl Entry {
         let unasked = (asked && self.assembled.is_empty())
             .then(|| format!("ptxas was asked for no target that runs {} code", self.target));
         let refused = self.assembled.iter().find(|one| one.cubin.is_none()).map(|refused| {
-            let said = refused.said.iter().find(|line| line.contains("error")).or(refused.said.first());
-            let said = said.map_or("nothing", |line| line.as_str());
+            let said = cause(&refused.said).unwrap_or("nothing");
             format!("ptxas refuses it for {}: {said}", refused.target)
         });
         [fault, unasked, refused].into_iter().flatten().collect()
     }
+}
+
+/// The first line that has a cause; the one that only says that ptxas gave up where there is no other.
+fn cause(said: &[String]) -> Option<&str> {
+    const GAVE_UP: &str = "Ptx assembly aborted due to errors";
+    let causes = || said.iter().filter(|line| !line.contains(GAVE_UP));
+    let marked = causes().find(|line| ["error", "fatal", "Unsupported"].iter().any(|word| line.contains(word)));
+    marked.or(causes().next()).or(said.first()).map(String::as_str)
 }
 
 impl Log for Report {
@@ -115,5 +122,23 @@ impl Log for Report {
         let targets = targets.into_iter().collect::<Vec<_>>().join(", ");
         let made = assembled.iter().filter(|one| one.cubin.is_some()).count();
         format!("{verified}; ptxas {version} made {made} of {} for {targets}", counted(assembled.len(), "cubin"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ptxas_refused_is_told_and_not_that_it_gave_up() {
+        let cause = |said: &[&str]| cause(&said.iter().map(ToString::to_string).collect::<Vec<_>>()).map(String::from);
+        let gave_up = "ptxas fatal   : Ptx assembly aborted due to errors";
+        let version = "ptxas k.ptx, line 9; fatal   : Unsupported .version 9.4; current version is '9.0'";
+        assert_eq!(cause(&[gave_up, version]).as_deref(), Some(version));
+        assert_eq!(cause(&[version, gave_up]).as_deref(), Some(version));
+        let (info, error) = ("ptxas info    : 0 bytes gmem", "ptxas k.ptx, line 3; error   : Unknown symbol 'x'");
+        assert_eq!(cause(&[info, error, gave_up]).as_deref(), Some(error));
+        assert_eq!(cause(&[gave_up]).as_deref(), Some(gave_up));
+        assert_eq!(cause(&[]), None);
     }
 }

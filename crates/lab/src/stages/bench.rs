@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Log, Stage, counted};
-use crate::bench::{Bencher, Point, lock};
+use crate::bench::{Bencher, Duel, Point, lock};
 use crate::case::Case;
 use crate::figures::Subject;
 use crate::gpu::Contract;
@@ -96,6 +96,20 @@ impl Log for Report {
 }
 
 impl Report {
+    /// Who won, of every kernel and peer.
+    pub(crate) fn duels(&self) -> Vec<Duel> {
+        let of_point = |point: &Point| -> Vec<Duel> {
+            let duel = |peer: &str, verdict| Duel {
+                kernel: point.subject.kernel.clone(),
+                problem: point.problem.clone(),
+                peer: peer.into(),
+                verdict,
+            };
+            point.duels().map(|(peer, versus)| duel(&peer.name, versus.verdict)).collect()
+        };
+        self.points.iter().flat_map(of_point).collect()
+    }
+
     fn gpu_name(&self) -> &str {
         self.gpu.split(',').next().unwrap_or_default()
     }
