@@ -122,7 +122,7 @@ const HALF: u32 = 51;
 /// batches that fill it (at D64 and S512, B32 H32), and B2 H8 S512 D64. A model, not measured: lengths in between,
 /// other widths, and that a processor is better off with one small block than another with a large one and it with none.
 #[rustfmt::skip] // One row per line.
-const HOPPER_ROWS: [Row; 17] = [
+const HOPPER_ROWS: [Row; 18] = [
     // A model: one block of 64 or 128 queries has all that there are.
     Row { config: 12, most_columns: 64, queries: [17, 64], blocks: [HALF, ANY], ..ANYTHING },
     Row { config: 15, most_columns: 128, queries: [17, 128], blocks: [HALF, ANY], ..ANYTHING },
@@ -133,10 +133,13 @@ const HOPPER_ROWS: [Row; 17] = [
     Row { config: 15, mask: Seen::Unevenly, most_columns: 128, queries: [17, ANY], blocks: [HALF, 100], ..ANYTHING },
     // Measured: without a mask from S512 to S16384.
     Row { config: 11, mask: Seen::Evenly, most_columns: 64, queries: [17, ANY], blocks: [HALF, ANY], ..ANYTHING },
-    // Measured: causal, S512 and S1024.
-    Row { config: 14, mask: Seen::Unevenly, most_columns: 64, queries: [17, 1024], blocks: [HALF, ANY], ..ANYTHING },
-    // Measured: causal, from S2048 to S16384.
-    Row { config: 11, mask: Seen::Unevenly, most_columns: 64, queries: [1025, ANY], blocks: [HALF, ANY], ..ANYTHING },
+    // Measured: causal, from S512 to S2048.
+    Row { config: 14, mask: Seen::Unevenly, most_columns: 64, queries: [17, 2048], blocks: [HALF, ANY], ..ANYTHING },
+    // Measured: causal, from S4096 to S16384.
+    Row { config: 11, mask: Seen::Unevenly, most_columns: 64, queries: [2049, ANY], blocks: [HALF, ANY], ..ANYTHING },
+    // Measured: B1 H8 S4096 causal, and B4 H16 with 512 queries and 4,096 keys: two blocks of 128 for each processor, where those of 192 would
+    // leave every second one idle half of the time.
+    Row { config: 10, most_columns: 128, queries: [129, ANY], blocks: [HALF, 200], ..ANYTHING },
     // Measured: causal, S512.
     Row { config: 15, mask: Seen::Unevenly, most_columns: 128, queries: [17, 512], blocks: [HALF, ANY], ..ANYTHING },
     // Measured: causal, S1024 and S2048.
@@ -288,11 +291,14 @@ mod tests {
             })
         };
         assert_eq!(fastest("full", 64), [11; 6]);
-        assert_eq!(fastest("causal", 64), [14, 14, 11, 11, 11, 11]);
+        assert_eq!(fastest("causal", 64), [14, 14, 14, 11, 11, 11]);
         assert_eq!(fastest("full", 128), [13, 10, 13, 13, 13, 13]);
         assert_eq!(fastest("causal", 128), [15, 10, 10, 13, 13, 13]);
         assert_eq!(planned("B2 H8 S512 D64", &Gpu::H200), 12);
         assert_eq!(planned("B2 H8 S512 D64 causal", &Gpu::H200), 12);
+        assert_eq!(planned("B1 H8 S4096 D128 causal", &Gpu::H200), 10);
+        assert_eq!(planned("B4 H16 Sq512 Sk4096 D128", &Gpu::H200), 10);
+        assert_eq!(planned("B2 H5 S4097 D128 causal", &Gpu::H200), 13);
     }
 
     #[test]

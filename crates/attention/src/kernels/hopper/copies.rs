@@ -20,9 +20,9 @@ impl<E: Element> Copies<E> {
         let count = setup.schedule.count();
         repeat_while(number.get().lt(count), || {
             let tile = setup.schedule.tile(number.get());
-            let next = order.next(number.get(), count);
             let sequence = setup.sequences.entry(tile.batch);
             setup.when_it_exists(&sequence, tile.block, || self.load(setup, tile, &sequence));
+            let next = order.next(number.get(), count);
             number.set(next);
             next.lt(count)
         });

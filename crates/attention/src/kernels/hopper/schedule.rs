@@ -72,7 +72,8 @@ impl Order {
         if counts { Order::ByCounter(Slice::parameter("counter")) } else { Order::InRounds }
     }
 
-    /// The number of the next tile, for a block that begins one: asked for before the tile is loaded, it is there when it is needed.
+    /// The number of the next tile, for a block that has put all of one under way: what is under way takes longer than the answer. Blocks that
+    /// asked when they begin would share out all tiles at once, and who has a long one might get another long one.
     #[track_caller]
     pub fn next(&self, number: U32, count: U32) -> U32 {
         let Order::ByCounter(counter) = self else { return number + grid_size(0) };
