@@ -48,10 +48,12 @@ def choice(problem):
 
 def write(folder):
     """The recipes and the modules that they name; gives back the problems."""
-    problems = [*main(), *bf16(), *(problem for problem in small() if problem.batch == 2)]
+    problems, written = [*main(), *bf16(), *(problem for problem in small() if problem.batch == 2)], set()
     for problem in problems:
         kernel, section = choice(problem)
-        (folder / f"{kernel.name}.ptx.gz").write_bytes(gzip.compress(kernel.module().encode(), mtime=0))
+        if kernel.name not in written:  # a kernel that is printed twice has its body twice
+            (folder / f"{kernel.name}.ptx.gz").write_bytes(gzip.compress(kernel.module().encode(), mtime=0))
+            written.add(kernel.name)
         tiles = -(-problem.queries // kernel.rows) * problem.batch * problem.heads
         name = str(problem).replace(" ", "_")
         case = attention_case(

@@ -172,6 +172,9 @@ class Prototypes(unittest.TestCase):
         self.assertEqual([error for _, error in found if error], [])
         self.assertEqual({kernel.problem for kernel, _ in found}, set(written))
         self.assertEqual(len(found), 24 + 24 + 2)
+        for kernel, _ in found:
+            labels = [line for line in kernel.ptx.splitlines() if line.startswith("$") and line.endswith(":")]
+            self.assertEqual(len(labels), len(set(labels)), kernel.name)
 
     def test_choices(self):
         for text, expected in {
