@@ -463,8 +463,7 @@ fn the_emulator_runs_kernels_for_sm_90a() {
          232448: use config 10 or 13 or 15 or 16 or 17 or 18 or 19"
     );
     assert!(
-        refused("B1 H1 S40 D256")
-            .contains("shared memory for a block, expected at most 232448: use config 16 or 17")
+        refused("B1 H1 S40 D256").contains("shared memory for a block, expected at most 232448: use config 16 or 17")
     );
 }
 

@@ -39,15 +39,16 @@ fn kernel(problem: &Problem) -> Kernel {
     kernels::kernel(problem, &CONFIGS[0]).unwrap()
 }
 
-/// Of the smallest kernel: every part is in it.
+/// Of the smallest kernel: every part is in it. Not which line of ours printed what: other lines move these.
 fn text(mask: MaskKind) -> String {
     let problem = Problem::builder().mask(mask).head_dim(16).build().unwrap();
-    kernels::kernel(&problem, &Config::by_id(2).unwrap()).unwrap().parsed.source.text
+    let text = kernels::kernel(&problem, &Config::by_id(2).unwrap()).unwrap().parsed.source.text;
+    text.lines().filter(|line| !line.trim_start().starts_with(".loc")).map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
 fn full_prints_as_recorded() {
-    insta::assert_snapshot!("config2_full", text(MaskKind::None));
+    insta::assert_snapshot!(launch::hash::hex(text(MaskKind::None).as_bytes()), @"f1c00c16cc68c149ec2ddfcd5b9d356edcf16fe524e8290977b6b0461edc5477");
 }
 
 #[test]
@@ -69,7 +70,7 @@ fn scalar_products_print_as_recorded() {
         inside.for_each(|line| loops += &format!("{}\n", line.trim()));
         loops += "\n";
     }
-    insta::assert_snapshot!("config5_scalar_products", loops);
+    insta::assert_snapshot!(launch::hash::hex(loops.as_bytes()), @"a068ed8b94d03c7554e4030af89661c07dcaf9ecba7efbcc05dca86af6c9dd0c");
 }
 
 #[test]
