@@ -30,10 +30,11 @@ pub fn witness(of: &Problem, config: &Config) -> Result<Case, Error> {
 fn problem(of: &Problem, config: &Config) -> Result<Problem, Error> {
     let [queries, keys, heads] = sizes(of, config);
     let group = of.heads() / of.kv_heads().max(1);
+    let kv_heads = heads.div_ceil(group);
     let builder = Problem::builder()
         .batch(1)
-        .heads(if group > 1 { heads.next_multiple_of(group) } else { heads })
-        .kv_heads(if group > 1 { heads.next_multiple_of(group) / group } else { heads })
+        .heads(kv_heads * group)
+        .kv_heads(kv_heads)
         .queries(queries)
         .keys(keys)
         .head_dim(of.head_dim())
