@@ -112,7 +112,12 @@ def gpu():
     torch.zeros(1, device="cuda")
     cudnn = torch.backends.cudnn.version()
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, cuDNN {cudnn}", flush=True)
-    return Driver()
+    from stamps import Stamps
+
+    driver = Driver()
+    driver.settle()
+    print(f"a launch that does nothing: {Stamps(driver).launch_cycles():.0f} cycles", flush=True)
+    return driver
 
 
 def installed(names, problem):

@@ -7,6 +7,7 @@
                           → {"error": 0.4}
     {"sample": true}      → {"seconds": 7.1e-6, "megahertz": 1965.0}
     {"verify": true}      → {"error": 0.4}
+    {"launch": true}      → {"cycles": 993.0}
 
 What goes wrong is answered with {"failed": why}; the process stays.
 """
@@ -139,7 +140,9 @@ def versions(name):
 def serve(name):
     peer = PEERS[name]
     torch.zeros(1, device="cuda")
-    stamps, opened = Stamps(Driver()), None
+    driver = Driver()
+    driver.settle()
+    stamps, opened = Stamps(driver), None
     answer(ready=versions(name))
     for line in sys.stdin:
         request = json.loads(line)
@@ -150,6 +153,8 @@ def serve(name):
                 answer(error=opened.error())
             elif "sample" in request:
                 answer(**opened.sample())
+            elif "launch" in request:
+                answer(cycles=stamps.launch_cycles())
             else:
                 answer(error=opened.error())
         except Exception as error:

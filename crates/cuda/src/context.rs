@@ -66,7 +66,7 @@ impl fmt::Display for Device {
 /// one that it had.
 #[derive(Debug)]
 pub struct Context {
-    number: CUdevice,
+    pub(crate) number: CUdevice,
     handle: CUcontext,
     id: u64,
     device: Device,

@@ -44,6 +44,7 @@ mod monitor;
 mod nvrtc;
 mod pointer;
 mod prepared;
+mod settle;
 mod storage;
 mod stream;
 mod sys;

@@ -93,6 +93,8 @@ functions! {
     cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
     cuDevicePrimaryCtxRelease_v2(device: CUdevice);
     cuDevicePrimaryCtxGetState(device: CUdevice, flags: *mut c_uint, active: *mut c_int);
+    cuCtxCreate_v2(context: *mut CUcontext, flags: c_uint, device: CUdevice);
+    cuCtxDestroy_v2(context: CUcontext);
     cuCtxGetCurrent(context: *mut CUcontext);
     cuCtxGetDevice(device: *mut CUdevice);
     cuCtxGetId(context: CUcontext, id: *mut c_ulonglong);

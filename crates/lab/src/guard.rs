@@ -73,6 +73,7 @@ guards! {
     Peers         "missing-peer"       "every peer that was asked for was measured, and there is one";
     PeerResults   "peer-results"       "what peers left when they were timed is right";
     SameItself    "same-against-itself" "the candidate, timed twice, does not differ from itself";
+    Launches      "launch-cost"        "a launch that does nothing costs every contender's process the same";
     Cycles        "cycles"             "the verdict holds in time and in cycles";
     TensorPipe    "tensor-pipe"        "the profiler counts work of the tensor cores";
     Decided       "decided"            "the interval lies on one side of the margin";

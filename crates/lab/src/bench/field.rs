@@ -7,7 +7,7 @@ use launch::Memory;
 
 use super::data;
 use super::point::{Contender, Missing, Point};
-use super::run::{Bencher, drawn, drawn_set};
+use super::run::{Bencher, Launches, drawn, drawn_set};
 use crate::case::Case;
 use crate::figures::Figure;
 use crate::gpu::{Candidate, Contract, Peer, PeerError, Plan};
@@ -34,6 +34,7 @@ impl Bencher {
             self.open(&first.problem, plan, |cuda, seed| candidates(cuda, cases, plan, seed));
         let (mut runners, mut fallen) = candidates?;
         runners.extend(ready.into_iter().map(|(number, error)| Runner::of_peer(number, &self.peers[number], error)));
+        let before = self.launches();
         let rounds = loop {
             let until = Instant::now() + self.patience.time;
             let mut watch = Watch { runners: &mut runners, peers: &mut self.peers, until, died: None };
@@ -56,7 +57,8 @@ impl Bencher {
                 runner.error = candidate.error;
             }
         }
-        let contenders = runners.iter_mut().map(|runner| runner.finish(&mut self.peers)).collect();
+        let launches = Launches { before, after: self.launches() };
+        let contenders = runners.iter_mut().map(|runner| runner.finish(&mut self.peers, &launches)).collect();
         let leads = |(name, _): &&(String, Case)| runners.first().is_some_and(|runner| runner.name == *name);
         let leader = cases.iter().find(leads).map_or(first, |(_, case)| case);
         Ok(Field { point: self.finish(leader, plan, contenders, absent, rounds), fallen })
@@ -119,7 +121,7 @@ impl Runner {
     }
 
     /// Looks at what the last sample left.
-    fn finish(&mut self, peers: &mut [Peer]) -> Contender {
+    fn finish(&mut self, peers: &mut [Peer], launches: &Launches) -> Contender {
         let allowed = self.error.value().max(1.0);
         let offence = match &self.machine {
             Machine::Kernel(candidate) => {
@@ -133,7 +135,11 @@ impl Runner {
                 Err(PeerError(why)) => Some(why),
             },
         };
-        Contender { name: self.name.clone(), identity: self.identity.clone(), error: self.error, offence }
+        let launches = match self.machine {
+            Machine::Kernel(_) => launches.own(),
+            Machine::Peer(number) => launches.of_peer(number),
+        };
+        Contender { name: self.name.clone(), identity: self.identity.clone(), error: self.error, offence, launches }
     }
 }
 

@@ -10,6 +10,8 @@ use crate::outcome::State;
 
 /// The candidate is timed twice, as the first two contenders.
 pub const CANDIDATES: usize = 2;
+/// By how much launches that do nothing may differ from process to process. The two levels that were seen are a third apart.
+const LAUNCHES_DIFFER: f64 = 0.05;
 
 /// A problem, who computed it, and how long they took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +40,8 @@ pub struct Contender {
     pub error: Figure,
     /// What was wrong with what a sample left.
     pub offence: Option<String>,
+    /// Cycles of a launch that does nothing, in its process: before the first sample, and after the last.
+    pub launches: [Option<Figure>; 2],
 }
 
 /// A peer that could not be timed.
@@ -86,7 +90,7 @@ impl Point {
         let faults = (0..self.contenders.len()).flat_map(|number| self.faults(number)).chain(self.other_code());
         let faults = faults.map(|(guard, why)| Objection::fail(guard, told(why)));
         let unnamed = self.unnamed_code().map(|why| Objection::not_run(Guard::LoadedCode, told(why)));
-        let doubts = self.absent().into_iter().chain(self.undecided());
+        let doubts = self.absent().into_iter().chain(self.launches()).chain(self.undecided());
         let doubts = doubts.map(|(guard, why)| Objection::ambiguous(guard, told(why)));
         Objections::of(faults.chain(unnamed).chain(doubts))
     }
@@ -136,6 +140,21 @@ impl Point {
         missing.chain(unfit).chain(alone).collect()
     }
 
+    /// What a launch costs is the process's luck, and not the kernel's.
+    fn launches(&self) -> Option<(Guard, String)> {
+        let told = |why: String| Some((Guard::Launches, why));
+        if let Some(silent) = self.contenders.iter().find(|one| one.launches.contains(&None)) {
+            return told(format!("what a launch costs {} is not known", silent.name));
+        }
+        let cycles =
+            |one: &Contender| one.launches.into_iter().flatten().map(|cycles| cycles.value()).collect::<Vec<_>>();
+        let all = || self.contenders.iter().flat_map(|one| cycles(one).into_iter().map(|cycles| (cycles, &one.name)));
+        let (cheapest, cheap) = all().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let (dearest, dear) = all().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let why = format!("a launch that does nothing costs {dear} {dearest:.0} cycles, and {cheap} {cheapest:.0}");
+        if dearest <= cheapest * (1.0 + LAUNCHES_DIFFER) { None } else { told(why) }
+    }
+
     /// Duels that have no winner.
     fn undecided(&self) -> Vec<(Guard, String)> {
         let peers = self.contenders.iter().enumerate().skip(CANDIDATES);
@@ -172,6 +191,7 @@ pub mod tests {
             identity: "machine code".into(),
             error: Figure::new(0.5),
             offence: None,
+            launches: [Some(Figure::new(993.0)); 2],
         };
         Point {
             subject: Subject { kernel: "k".into(), module: "m".into(), recipe: "r".into() },
@@ -224,6 +244,19 @@ pub mod tests {
         let mut unclocked = point(&[10.0, 10.0, 12.0]);
         unclocked.rounds.0[3].readings[2].megahertz = None;
         assert!(matches!(unclocked.judge(), State::Ambiguous { why } if why.contains("nobody read the clock")));
+    }
+
+    #[test]
+    fn launches_that_cost_one_process_more_decide_nothing() {
+        let mut dear = point(&[10.0, 10.0, 12.0]);
+        dear.contenders[2].launches[0] = Some(Figure::new(1348.0));
+        let why = "B1 H1 S64 D64: a launch that does nothing costs contender 2 1348 cycles, and contender 0 993";
+        assert_eq!(dear.judge(), State::Ambiguous { why: why.into() });
+        let mut silent = point(&[10.0, 10.0, 12.0]);
+        silent.contenders[1].launches[1] = None;
+        assert!(
+            matches!(silent.judge(), State::Ambiguous { why } if why.contains("what a launch costs contender 1 is not known"))
+        );
     }
 
     #[test]

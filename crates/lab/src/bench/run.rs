@@ -44,6 +44,8 @@ pub struct Bencher {
 impl Bencher {
     /// Starts the peers; those that do not start are said to be missing, at every point.
     pub fn new(cuda: Cuda, workers: &Workers, names: &[String]) -> Bencher {
+        // A context that this fails in cannot launch anything, either, which is told then. Peers do the same.
+        let _ = cuda.context().settle();
         // They start side by side: most of it is waiting for Python.
         let started: Vec<Result<Peer, Missing>> = std::thread::scope(|scope| {
             let start = |name: &String| workers.start(name).map_err(|error| missing(name, error));
@@ -87,6 +89,7 @@ impl Bencher {
             Ok::<_, String>([candidate()?, candidate()?])
         });
         let mut candidates = candidates?;
+        let before = self.launches();
         let rounds = loop {
             let mut watch = Watch {
                 candidates: &mut candidates,
@@ -112,7 +115,8 @@ impl Bencher {
         for candidate in &mut candidates {
             candidate.judge_again(case, |set| drawn_set(case, self.seed, set))?;
         }
-        let contenders = self.contenders(&candidates, &ready);
+        let launches = Launches { before, after: self.launches() };
+        let contenders = self.contenders(&candidates, &ready, &launches);
         Ok(self.finish(case, plan, contenders, absent, rounds))
     }
 
@@ -142,13 +146,25 @@ impl Bencher {
         (made, ready, absent)
     }
 
+    /// What a launch costs this process, and each peer's, one after the other: nothing else runs meanwhile.
+    pub(super) fn launches(&mut self) -> LaunchCycles {
+        let own = gpu::launch_cycles(self.cuda.context()).ok().flatten();
+        LaunchCycles { own, peers: self.peers.iter_mut().map(|peer| peer.launch_cycles().ok().flatten()).collect() }
+    }
+
     /// Looks at what the last sample left.
-    fn contenders(&mut self, candidates: &[Candidate], ready: &[(usize, Figure)]) -> Vec<Contender> {
+    fn contenders(
+        &mut self,
+        candidates: &[Candidate],
+        ready: &[(usize, Figure)],
+        launches: &Launches,
+    ) -> Vec<Contender> {
         let own = candidates.iter().zip(["candidate", "candidate again"]).map(|(candidate, name)| Contender {
             name: name.into(),
             identity: candidate.cubin.clone().unwrap_or_default(),
             error: candidate.error,
             offence: candidate.offence.clone(),
+            launches: launches.own(),
         });
         let mut all: Vec<Contender> = own.collect();
         for (number, error) in ready {
@@ -158,7 +174,13 @@ impl Bencher {
                 Ok(after) => Some(format!("what it left when it was timed is wrong: {after} times what is allowed")),
                 Err(PeerError(why)) => Some(why),
             };
-            all.push(Contender { name: peer.name.clone(), identity: peer.describes.clone(), error: *error, offence });
+            all.push(Contender {
+                name: peer.name.clone(),
+                identity: peer.describes.clone(),
+                error: *error,
+                offence,
+                launches: launches.of_peer(*number),
+            });
         }
         all
     }
@@ -182,6 +204,28 @@ impl Bencher {
             missing,
             rounds,
         }
+    }
+}
+
+/// Cycles of a launch that does nothing, where they could be had.
+pub(super) struct LaunchCycles {
+    own: Option<Figure>,
+    peers: Vec<Option<Figure>>,
+}
+
+/// The same before the first sample of a point, and after the last.
+pub(super) struct Launches {
+    pub before: LaunchCycles,
+    pub after: LaunchCycles,
+}
+
+impl Launches {
+    pub fn own(&self) -> [Option<Figure>; 2] {
+        [self.before.own, self.after.own]
+    }
+
+    pub fn of_peer(&self, number: usize) -> [Option<Figure>; 2] {
+        [self.before.peers[number], self.after.peers[number]]
     }
 }
 

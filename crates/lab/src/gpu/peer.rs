@@ -95,6 +95,12 @@ impl Peer {
         Ok(Reading { seconds: Figure::new(number(&answer, "seconds")?), megahertz })
     }
 
+    /// Cycles of a launch that does nothing, in its process.
+    pub fn launch_cycles(&mut self) -> Result<Option<Figure>, PeerError> {
+        let answer = self.ask(&json!({ "launch": true }), SAMPLE)?;
+        Ok(answer["cycles"].as_f64().map(Figure::new))
+    }
+
     /// The error of what the last sample left.
     pub fn verify(&mut self) -> Result<Figure, PeerError> {
         number(&self.ask(&json!({ "verify": true }), START)?, "error").map(Figure::new)

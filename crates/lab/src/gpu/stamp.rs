@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use cuda::{Context, DeviceBuffer, Module, Stream};
 
-const ENTRY: &str = "stamp";
 /// `stamp` writes the number of the multiprocessor, cycles of its clock, nanoseconds of the GPU's timer.
+const ENTRY: &str = "stamp";
+/// Does nothing.
+const NOTHING: &str = "nothing";
 const PTX: &str = include_str!("../../../../peers/stamp.ptx");
 const BYTES: usize = 24;
 
@@ -22,6 +24,13 @@ pub struct Passed {
     pub seconds: f64,
     /// None where the two were on different multiprocessors, whose clocks have nothing to do with each other.
     pub megahertz: Option<f64>,
+}
+
+impl Passed {
+    /// Of the GPU's clock.
+    pub fn cycles(&self) -> Option<f64> {
+        Some(self.megahertz? * 1e6 * self.seconds)
+    }
 }
 
 impl Stamps {
@@ -42,6 +51,11 @@ impl Stamps {
 
     pub fn end(&self, stream: &Stream) -> Result<(), cuda::Error> {
         self.stamp(stream, 1)
+    }
+
+    /// A launch that does nothing.
+    pub fn nothing(&self, stream: &Stream) -> Result<(), cuda::Error> {
+        self.module.function(NOTHING)?.start(stream, [1, 1], &[])
     }
 
     fn stamp(&self, stream: &Stream, which: usize) -> Result<(), cuda::Error> {
@@ -77,11 +91,12 @@ mod tests {
         let begin = [3, 1_000, 5_000_000];
         let same = between(begin, [3, 1_000 + 1_980_000, 6_000_000]);
         assert_eq!(same, Passed { seconds: 1e-3, megahertz: Some(1980.0) });
+        assert_eq!(same.cycles().map(f64::round), Some(1_980_000.0));
         assert_eq!(between(begin, [4, 9, 6_000_000]).megahertz, None);
     }
 
     #[test]
-    fn the_kernel_is_well_formed() {
+    fn the_kernels_are_well_formed() {
         let parsed = ptx::parse(&ptx::Source::new("stamp.ptx", PTX)).unwrap();
         assert!(ptx::verify(&parsed).is_empty());
     }

@@ -50,13 +50,15 @@ impl Sample {
 pub struct Actor {
     pub name: &'static str,
     pub identity: &'static str,
+    /// Cycles of a launch that does nothing.
+    pub launch: f64,
     /// An error where it dies or does not answer.
     pub sample: Result<Sample, &'static str>,
 }
 
 impl Actor {
     pub fn new(name: &'static str, sample: Sample) -> Actor {
-        Actor { name, identity: "cubin", sample: Ok(sample) }
+        Actor { name, identity: "cubin", launch: 993.0, sample: Ok(sample) }
     }
 }
 
@@ -103,6 +105,7 @@ impl Contest {
             identity: actor.identity.into(),
             error: Figure::new(0.5),
             offence,
+            launches: [Some(Figure::new(actor.launch)); 2],
         };
         let point = Point {
             subject: workshop::case(&workshop::honest()?)?.subject(),

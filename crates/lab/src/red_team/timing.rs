@@ -31,6 +31,7 @@ pub const ATTACKS: &[Attack] = &[
     row(HERE, "peer-that-hangs",       "faster than a peer that never answered",                     &[Guard::Peers],       peer_that_hangs),
     row(HERE, "peer-that-lies",        "a peer's impossible time",                                   &[Guard::Floors],      peer_that_lies),
     row(HERE, "peer-that-is-wrong",    "faster than a peer that computes something else",            &[Guard::PeerResults], peer_that_is_wrong),
+    row(HERE, "dear-launches",         "faster, since the peer's process pays more for a launch",    &[Guard::Launches],    dear_launches),
     row(HERE, "old-kernel-loaded",     "the new kernel's time: the old one was loaded",              &[Guard::LoadedCode],  old_kernel_loaded),
 ];
 
@@ -148,7 +149,14 @@ fn peer_that_is_wrong(off: &[Guard]) -> Result<Objections, String> {
 /// A second peer beside the honest one.
 fn with_peer(sample: Result<Sample, &'static str>, off: &[Guard]) -> Result<Objections, String> {
     let mut contest = Contest::against_peer(Sample::honest(HONEST));
-    contest.actors.push(Actor { name: "another peer", identity: "peer 1.0", sample });
+    contest.actors.push(Actor { identity: "peer 1.0", sample, ..Actor::new("another peer", Sample::honest(HONEST)) });
+    contest.judge(off)
+}
+
+/// Of 10 µs of work the peer takes the same, and as much again for its launches as processes were seen to.
+fn dear_launches(off: &[Guard]) -> Result<Objections, String> {
+    let mut contest = Contest::against_peer(Sample::honest(HONEST));
+    contest.actors[2] = Actor { launch: 1348.0, ..Actor::new("peer", Sample::honest(HONEST * 1.04)) };
     contest.judge(off)
 }
 
