@@ -1,12 +1,14 @@
 //! The stages, and halves of stages, that a GPU runs.
 
 use crate::case::Case;
+use crate::code_files::{self, MachineCode};
 use crate::figures::Subject;
+use crate::gpu::{Driven, drive};
 use crate::outcome::Outcome;
 use crate::prove::Bench;
 use crate::stages::half::{GpuLog, Half};
-use crate::stages::{Record, bench, launched, parity, profile, sanitize, stress};
-use crate::{Error, Hardware};
+use crate::stages::{Record, bench, code, launched, parity, profile, resources, sanitize, stress};
+use crate::{Error, Hardware, Toolbox};
 
 impl Bench<'_> {
     /// Runs a half where there is a GPU.
@@ -26,7 +28,7 @@ impl Bench<'_> {
 
     /// Every kernel, emulated or measured; the bits of the former beside the emulator's.
     pub(crate) fn parity_gpu(&self, emulated: &Record<parity::Report>) -> Result<Half<parity::gpu::Report>, Error> {
-        let cases: Vec<&Case> = self.cases.iter().chain(self.measured).collect();
+        let cases = self.all();
         let emulated = if let Record::Ran(log) = emulated { Some(log) } else { None };
         self.half(&cases, cases.len(), |hardware| {
             let one = |case: &&Case| {
@@ -55,6 +57,39 @@ impl Bench<'_> {
             };
             Ok(stress::gpu::Report { kernels: cases.iter().map(one).collect::<Result<_, String>>()? })
         })
+    }
+
+    /// Leaves what the driver makes of every kernel, emulated or measured.
+    pub(crate) fn resources_gpu(&self, driven: &mut Vec<Driven>) -> Result<Half<resources::gpu::Report>, Error> {
+        let cases = self.all();
+        self.half(&cases, 0, |hardware| {
+            *driven = drive(&hardware.cuda, &cases)?;
+            resources::gpu::run(&cases, driven, hardware.cuda.device().capability)
+        })
+    }
+
+    /// Leaves cubins and disassemblies for the pack.
+    pub(crate) fn code_gpu(
+        &self,
+        driven: &[Driven],
+        tools: &Toolbox,
+        machine_code: &mut MachineCode,
+    ) -> Result<Half<code::gpu::Report>, Error> {
+        let cases = self.all();
+        self.half(&cases, 0, |_| {
+            let nvdisasm = tools.nvdisasm.as_ref().ok_or_else(|| code::missing("nvdisasm"))?;
+            let firsts = code::gpu::firsts(&cases, driven);
+            let cubins: Vec<_> = firsts.values().map(|(_, driven)| &driven.cubin).collect();
+            machine_code.disassembly.extend(code_files::disassemble(&cubins, nvdisasm));
+            machine_code.driven = firsts.values().map(|(case, one)| (case.name.clone(), one.cubin.clone())).collect();
+            let text = |cubin: &str| machine_code.disassembly.get(cubin).map(String::as_str);
+            code::gpu::run(&cases, driven, &nvdisasm.version, text)
+        })
+    }
+
+    /// Every kernel, emulated or measured.
+    fn all(&self) -> Vec<&Case> {
+        self.cases.iter().chain(self.measured).collect()
     }
 
     pub(crate) fn bench(&self) -> Result<Record<bench::Report>, Error> {

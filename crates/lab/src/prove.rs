@@ -84,11 +84,13 @@ impl Gathered {
             files.insert(kernel_path(&case.name, "kernel.ptx"), text.into_bytes());
             files.insert(kernel_path(&case.name, "kernel.toml"), recipe_text(case).into_bytes());
             files.extend(self.machine_code.files(case));
+            files.extend(self.machine_code.driver_files(case));
         }
         for case in request.measured_only() {
             let text = squeezed::squeeze(case.kernel.parsed.source.text.as_bytes());
             files.insert(kernel_path(&case.name, "kernel.ptx.gz"), text);
             files.insert(kernel_path(&case.name, "kernel.toml"), recipe_text(case).into_bytes());
+            files.extend(self.machine_code.driver_files(case));
         }
         files
     }
@@ -171,7 +173,7 @@ impl Bench<'_> {
         )?;
         if let (Some(kept), true, Record::Ran(log)) = (kept, ledger.cost.is_kept(Stage::Assemble), &assemble) {
             let (assembly, disassembly) = kept.machine_code(log);
-            machine_code = MachineCode { assembly, disassembly };
+            machine_code = MachineCode { assembly, disassembly, ..MachineCode::default() };
         }
         let parity = ledger.stage(|evidence| &evidence.parity, || self.parity())?;
         let parity_gpu = ledger.half(|| self.parity_gpu(&parity))?;
@@ -188,15 +190,18 @@ impl Bench<'_> {
         let stress_gpu = ledger.half(|| self.stress_gpu())?;
         let resources =
             ledger.stage(|evidence| &evidence.resources, || self.watch_all(0, || Ok(self.resources(&assemble))))?;
+        let mut driven = Vec::new();
+        let resources_gpu = ledger.half(|| self.resources_gpu(&mut driven))?;
         let code = ledger.stage(
             |evidence| &evidence.code,
             || {
-                let made =
-                    tools.nvdisasm.as_ref().map(|nvdisasm| code_files::disassemble(&machine_code.assembly, nvdisasm));
+                let cubins: Vec<_> = machine_code.assembly.values().filter_map(|made| made.cubin.as_ref()).collect();
+                let made = tools.nvdisasm.as_ref().map(|nvdisasm| code_files::disassemble(&cubins, nvdisasm));
                 machine_code.disassembly = made.unwrap_or_default();
                 self.watch_all(0, || Ok(self.code(&assemble, tools, &machine_code)))
             },
         )?;
+        let code_gpu = ledger.half(|| self.code_gpu(&driven, tools, &mut machine_code))?;
         let bench = ledger.stage(|evidence| &evidence.bench, || self.bench())?;
         let profile = ledger.stage(|evidence| &evidence.profile, || self.profile())?;
         let evidence = Evidence {
@@ -208,7 +213,9 @@ impl Bench<'_> {
             stress,
             stress_gpu,
             resources,
+            resources_gpu,
             code,
+            code_gpu,
             bench,
             profile,
         };

@@ -135,10 +135,10 @@ impl Runner {
                 Err(PeerError(why)) => Some(why),
             },
         };
-        let launches = match self.machine {
+        let launches = Some(match self.machine {
             Machine::Kernel(_) => launches.own(),
             Machine::Peer(number) => launches.of_peer(number),
-        };
+        });
         Contender { name: self.name.clone(), identity: self.identity.clone(), error: self.error, offence, launches }
     }
 }

@@ -40,8 +40,10 @@ pub struct Contender {
     pub error: Figure,
     /// What was wrong with what a sample left.
     pub offence: Option<String>,
-    /// Cycles of a launch that does nothing, in its process: before the first sample, and after the last.
-    pub launches: [Option<Figure>; 2],
+    /// Cycles of a launch that does nothing, in its process: before the first sample, and after the last. Packs that are older than the question
+    /// have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launches: Option<[Option<Figure>; 2]>,
 }
 
 /// A peer that could not be timed.
@@ -140,19 +142,30 @@ impl Point {
         missing.chain(unfit).chain(alone).collect()
     }
 
+    /// Whether anybody was asked what a launch costs it.
+    pub fn asks_for_launches(&self) -> bool {
+        self.contenders.iter().any(|one| one.launches.is_some())
+    }
+
     /// What a launch costs is the process's luck, and not the kernel's.
     fn launches(&self) -> Option<(Guard, String)> {
         let told = |why: String| Some((Guard::Launches, why));
-        if let Some(silent) = self.contenders.iter().find(|one| one.launches.contains(&None)) {
-            return told(format!("what a launch costs {} is not known", silent.name));
+        if !self.asks_for_launches() {
+            return None;
         }
-        let cycles =
-            |one: &Contender| one.launches.into_iter().flatten().map(|cycles| cycles.value()).collect::<Vec<_>>();
-        let all = || self.contenders.iter().flat_map(|one| cycles(one).into_iter().map(|cycles| (cycles, &one.name)));
-        let (cheapest, cheap) = all().min_by(|a, b| a.0.total_cmp(&b.0))?;
-        let (dearest, dear) = all().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let mut all = Vec::new();
+        for one in &self.contenders {
+            for cycles in one.launches.unwrap_or_default() {
+                let Some(cycles) = cycles else {
+                    return told(format!("what a launch costs {} is not known", one.name));
+                };
+                all.push((cycles.value(), &one.name));
+            }
+        }
+        let (cheapest, cheap) = all.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let (dearest, dear) = all.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
         let why = format!("a launch that does nothing costs {dear} {dearest:.0} cycles, and {cheap} {cheapest:.0}");
-        if dearest <= cheapest * (1.0 + LAUNCHES_DIFFER) { None } else { told(why) }
+        if *dearest <= cheapest * (1.0 + LAUNCHES_DIFFER) { None } else { told(why) }
     }
 
     /// Duels that have no winner.
@@ -191,7 +204,7 @@ pub mod tests {
             identity: "machine code".into(),
             error: Figure::new(0.5),
             offence: None,
-            launches: [Some(Figure::new(993.0)); 2],
+            launches: Some([Some(Figure::new(993.0)); 2]),
         };
         Point {
             subject: Subject { kernel: "k".into(), module: "m".into(), recipe: "r".into() },
@@ -249,11 +262,11 @@ pub mod tests {
     #[test]
     fn launches_that_cost_one_process_more_decide_nothing() {
         let mut dear = point(&[10.0, 10.0, 12.0]);
-        dear.contenders[2].launches[0] = Some(Figure::new(1348.0));
+        dear.contenders[2].launches = Some([1348.0, 993.0].map(|cycles| Some(Figure::new(cycles))));
         let why = "B1 H1 S64 D64: a launch that does nothing costs contender 2 1348 cycles, and contender 0 993";
         assert_eq!(dear.judge(), State::Ambiguous { why: why.into() });
         let mut silent = point(&[10.0, 10.0, 12.0]);
-        silent.contenders[1].launches[1] = None;
+        silent.contenders[1].launches = None;
         assert!(
             matches!(silent.judge(), State::Ambiguous { why } if why.contains("what a launch costs contender 1 is not known"))
         );

@@ -164,7 +164,7 @@ impl Bencher {
             identity: candidate.cubin.clone().unwrap_or_default(),
             error: candidate.error,
             offence: candidate.offence.clone(),
-            launches: launches.own(),
+            launches: Some(launches.own()),
         });
         let mut all: Vec<Contender> = own.collect();
         for (number, error) in ready {
@@ -179,7 +179,7 @@ impl Bencher {
                 identity: peer.describes.clone(),
                 error: *error,
                 offence,
-                launches: launches.of_peer(*number),
+                launches: Some(launches.of_peer(*number)),
             });
         }
         all

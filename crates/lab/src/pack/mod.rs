@@ -7,6 +7,7 @@
 //! logs/STAGE.json               figures, from which every verdict follows
 //! kernels/NAME/kernel.{ptx,toml}            the kernel as given, and its recipe: a complete case
 //! kernels/NAME/kernel.TARGET.{cubin,sass}.gz   what ptxas and nvdisasm made of it
+//! kernels/NAME/kernel.driver.{cubin,sass}.gz   what the driver made of it and launched; of kernels with the same code, the first has it
 //! kernels/NAME/kernel.{ptx.gz,toml}         a kernel that was measured on a GPU and not emulated
 //! samples.csv.gz                            every raw sample of the stage `bench`
 //! ```
@@ -73,6 +74,9 @@ pub(crate) fn kernel_path(name: &str, file: &str) -> String {
 pub(crate) fn code_path(name: &str, target: &str, kind: &str) -> String {
     kernel_path(name, &format!("kernel.{target}.{kind}{}", squeezed::ENDING))
 }
+
+/// In the place of a target: what the driver made for the GPU at hand.
+pub(crate) const DRIVER: &str = "driver";
 
 /// The recipe as a pack holds it: the PTX beside it has the same stem.
 pub(crate) fn recipe_text(case: &Case) -> String {

@@ -1,10 +1,16 @@
-//! Machine code that is not what it is said to be: what ptxas said and nvdisasm printed, changed as another kernel would change it.
+//! Machine code that is not what it is said to be: what ptxas said, nvdisasm printed and the driver counted, changed as another kernel
+//! would change it.
 
 use std::collections::BTreeMap;
 
+use cuda::Resources;
+
 use super::workshop::{case, debug, honest};
 use super::{Attack, Place, row};
+use crate::gpu::Driven;
 use crate::guard::{Guard, Objections};
+use crate::sass;
+use crate::stages::half::Half;
 use crate::stages::{Log, assemble, code, resources};
 
 #[rustfmt::skip] // One row per line.
@@ -16,6 +22,8 @@ pub const ATTACKS: &[Attack] = &[
     row(HERE, "f16-accumulation",  "f32 accumulation, done in f16",                           &[Guard::Accumulators], |_| code_of("HMMA.16816.F32", "HMMA.16816.F16")),
     row(HERE, "fp8-inside",        "f16, multiplied in fp8",                                  &[Guard::Accumulators], |_| code_of("HMMA.16816.F32", "QMMA.16832.F32.E4M3.E4M3")),
     row(HERE, "spilled-registers", "no spills: nobody asked ptxas",                           &[Guard::Spills],       |_| resources_of(&honest()?, 8)),
+    row(HERE, "other-code-runs",   "all in registers, by ptxas: the driver makes other code", &[Guard::LocalMemory],  |_| driver_code("EXIT ;", "STL [R1], R5 ;")),
+    row(HERE, "driver-spills",     "no spills: ptxas was asked, and not the driver",          &[Guard::Spills],       |_| driver_resources(24)),
     row(HERE, "debug-build",       "a release build, its assertions left on",                 &[Guard::Release],      |_| resources_of(&debug()?, 0)),
 ];
 
@@ -67,4 +75,27 @@ fn code_of(from: &str, to: &str) -> Result<Objections, String> {
 fn resources_of(text: &str, spilled: u32) -> Result<Objections, String> {
     let case = case(text)?;
     Ok(resources::run(std::slice::from_ref(&case), &assembled(&case, "cubin", spilled))?.objections())
+}
+
+/// The driver's code is this one, whatever ptxas made.
+fn driver_code(from: &str, to: &str) -> Result<Objections, String> {
+    let subject = case(&honest()?)?.subject();
+    let listing = code::gpu::Listing {
+        kernel: subject.kernel.clone(),
+        cubin: "cubin".into(),
+        code: "code".into(),
+        sass: "sass".into(),
+        census: sass::census(&LISTING.replace(from, to))?,
+    };
+    let entry = code::gpu::Entry { subject: subject.clone(), cubin: listing.cubin.clone(), code: listing.code.clone() };
+    let report = code::gpu::Report { nvdisasm: VERSION.into(), kernels: vec![entry], listings: vec![listing] };
+    Ok(Objections::of_parts(Half::Ran(report).objections(&[subject])))
+}
+
+fn driver_resources(local_bytes: u32) -> Result<Objections, String> {
+    let case = case(&honest()?)?;
+    let resources = Resources { registers: 96, shared_bytes: 0, local_bytes, constant_bytes: 476, max_threads: 512 };
+    let driven = Driven { cubin: vec![], resources: vec![resources; case.resolved.launches.len()] };
+    let report = resources::gpu::run(&[&case], &[driven], (8, 0))?;
+    Ok(Objections::of_parts(Half::Ran(report).objections(&[case.subject()])))
 }

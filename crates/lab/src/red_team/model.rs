@@ -105,7 +105,7 @@ impl Contest {
             identity: actor.identity.into(),
             error: Figure::new(0.5),
             offence,
-            launches: [Some(Figure::new(actor.launch)); 2],
+            launches: Some([Some(Figure::new(actor.launch)); 2]),
         };
         let point = Point {
             subject: workshop::case(&workshop::honest()?)?.subject(),

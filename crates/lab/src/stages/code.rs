@@ -1,9 +1,11 @@
 //! # code
 //!
-//! The machine code of the very cubins that ptxas made, as nvdisasm prints it: tensor-core instructions stand in a
-//! loop, copies to shared memory are asynchronous, and no local memory is touched. A warning that a compiler did not
-//! print proves none of this. One that it did print is believed: products of warpgroups (wgmma) that ptxas puts one behind the other are
+//! The machine code of the very cubins that ptxas made, as nvdisasm prints it, and on a GPU of those that the driver made, loaded and
+//! timed: tensor-core instructions stand in a loop, copies to shared memory are asynchronous, and no local memory is touched. A warning
+//! that a compiler did not print proves none of this. One that it did print is believed: products of warpgroups (wgmma) that ptxas puts one behind the other are
 //! none that run beside other work.
+
+pub mod gpu;
 
 use std::collections::BTreeMap;
 
@@ -77,20 +79,25 @@ pub(crate) fn missing(what: &str) -> String {
     format!("{what} was not found: get it with `{}`", crate::tools::INSTALL)
 }
 
+/// What counts speak against, of a kernel and `place`: `on sm_90a`.
+fn objections(census: &Census, serialised: Option<&str>, name: &str, place: &str) -> Vec<Objection> {
+    let Census { tensor_in_loop, async_copies, local, narrow, .. } = *census;
+    let touched = format!("local memory is touched {local} times");
+    let serialised = serialised.map(|said| format!("ptxas says: {said}")).unwrap_or_default();
+    let checks = [
+        (tensor_in_loop == 0, Guard::TensorCores, "no tensor-core instruction stands in a loop"),
+        (!serialised.is_empty(), Guard::TensorCores, serialised.as_str()),
+        (async_copies == 0, Guard::AsyncCopies, "no copy to shared memory is asynchronous"),
+        (local > 0, Guard::LocalMemory, touched.as_str()),
+        (narrow > 0, Guard::Accumulators, "tensor cores multiply or add in less than the contract's types"),
+    ];
+    let objects = checks.into_iter().filter(|(objects, ..)| *objects);
+    objects.map(|(_, guard, what)| Objection::fail(guard, format!("{name}: {what} {place}"))).collect()
+}
+
 impl Cubin {
     fn objections(&self, name: &str) -> Vec<Objection> {
-        let Census { tensor_in_loop, async_copies, local, narrow, .. } = self.census;
-        let touched = format!("local memory is touched {local} times");
-        let serialised = self.serialised.as_ref().map(|said| format!("ptxas says: {said}")).unwrap_or_default();
-        let checks = [
-            (tensor_in_loop == 0, Guard::TensorCores, "no tensor-core instruction stands in a loop"),
-            (!serialised.is_empty(), Guard::TensorCores, serialised.as_str()),
-            (async_copies == 0, Guard::AsyncCopies, "no copy to shared memory is asynchronous"),
-            (local > 0, Guard::LocalMemory, touched.as_str()),
-            (narrow > 0, Guard::Accumulators, "tensor cores multiply or add in less than the contract's types"),
-        ];
-        let objects = checks.into_iter().filter(|(objects, ..)| *objects);
-        objects.map(|(_, guard, what)| Objection::fail(guard, format!("{name}: {what} on {}", self.target))).collect()
+        objections(&self.census, self.serialised.as_deref(), name, &format!("on {}", self.target))
     }
 }
 

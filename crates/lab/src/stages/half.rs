@@ -15,6 +15,8 @@ use crate::outcome::State;
 pub enum Half<L> {
     /// The machine has no GPU, or none was asked for: the emulator's half stands for itself.
     NoGpu,
+    /// There was one, and nobody asked it: the pack is older than the question, and has no log of it.
+    NotAsked,
     Ran(L),
     /// There is a GPU, and nothing was shown on it.
     Died {
@@ -44,7 +46,7 @@ impl<L: GpuLog> Half<L> {
     /// What speaks against kernels that it should be about.
     pub(crate) fn objections(&self, subjects: &[Subject]) -> Vec<Vec<Objection>> {
         match self {
-            Half::NoGpu => vec![],
+            Half::NoGpu | Half::NotAsked => vec![],
             Half::Died { why } => vec![vec![Objection::fail(Guard::Witness, format!("on the GPU: {why}"))]],
             Half::Ran(log) if log.subjects() != subjects => {
                 let why = "the log of the GPU does not speak of these kernels".into();
@@ -57,7 +59,7 @@ impl<L: GpuLog> Half<L> {
     /// To be put behind what the emulator showed.
     pub(crate) fn figures(&self) -> String {
         match self {
-            Half::NoGpu | Half::Died { .. } => String::new(),
+            Half::NoGpu | Half::NotAsked | Half::Died { .. } => String::new(),
             Half::Ran(log) => format!("; on the GPU: {}", log.figures()),
         }
     }

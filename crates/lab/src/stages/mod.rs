@@ -221,7 +221,9 @@ pub(crate) struct Evidence {
     pub stress: Record<stress::Report>,
     pub stress_gpu: Half<stress::gpu::Report>,
     pub resources: Record<resources::Report>,
+    pub resources_gpu: Half<resources::gpu::Report>,
     pub code: Record<code::Report>,
+    pub code_gpu: Half<code::gpu::Report>,
     pub bench: Record<bench::Report>,
     pub profile: Record<profile::Report>,
 }
@@ -236,8 +238,8 @@ impl Evidence {
             Outcome::of_both(&self.parity, emulated, &self.parity_gpu, &both),
             Outcome::of_both(&self.sanitize, emulated, &self.sanitize_gpu, emulated),
             Outcome::of_both(&self.stress, emulated, &self.stress_gpu, launched),
-            Outcome::of(&self.resources, emulated),
-            Outcome::of(&self.code, emulated),
+            Outcome::of_both(&self.resources, emulated, &self.resources_gpu, &both),
+            Outcome::of_both(&self.code, emulated, &self.code_gpu, &both),
             Outcome::of(&self.bench, measured),
             Outcome::of(&self.profile, profiled),
         ]
@@ -249,8 +251,14 @@ impl Evidence {
             Stage::Parity => (self.parity_gpu != Half::NoGpu).then(half::path::<parity::gpu::Report>),
             Stage::Sanitize => (self.sanitize_gpu != Half::NoGpu).then(half::path::<sanitize::gpu::Report>),
             Stage::Stress => (self.stress_gpu != Half::NoGpu).then(half::path::<stress::gpu::Report>),
-            _ => None,
+            Stage::Resources => self.has_driver_log().then(half::path::<resources::gpu::Report>),
+            Stage::Code => self.has_driver_log().then(half::path::<code::gpu::Report>),
+            Stage::Assemble | Stage::Bench | Stage::Profile => None,
         }
+    }
+
+    fn has_driver_log(&self) -> bool {
+        !matches!(self.code_gpu, Half::NoGpu | Half::NotAsked)
     }
 
     /// Path and text of every log.
@@ -261,7 +269,7 @@ impl Evidence {
         fn half<L: GpuLog>(half: &Half<L>) -> (String, String) {
             (half::path::<L>(), half::write(half))
         }
-        vec![
+        let mut files = vec![
             file(&self.assemble),
             file(&self.parity),
             half(&self.parity_gpu),
@@ -273,7 +281,10 @@ impl Evidence {
             file(&self.code),
             file(&self.bench),
             file(&self.profile),
-        ]
+        ];
+        files.extend((self.resources_gpu != Half::NotAsked).then(|| half(&self.resources_gpu)));
+        files.extend((self.code_gpu != Half::NotAsked).then(|| half(&self.code_gpu)));
+        files
     }
 
     /// Reads every log with the texts that `text` finds by path.
@@ -288,6 +299,10 @@ impl Evidence {
             let content = text(&path).ok_or_else(|| format!("{path} is missing or not text"))?;
             half::read(content).map_err(|error| format!("{path}: {error}"))
         }
+        // Packs that were made before the driver's code was judged have neither log.
+        let is_older = [half::path::<resources::gpu::Report>(), half::path::<code::gpu::Report>()]
+            .iter()
+            .all(|path| text(path).is_none());
         Ok(Evidence {
             assemble: open(&text)?,
             parity: open(&text)?,
@@ -297,7 +312,9 @@ impl Evidence {
             stress: open(&text)?,
             stress_gpu: half(&text)?,
             resources: open(&text)?,
+            resources_gpu: if is_older { Half::NotAsked } else { half(&text)? },
             code: open(&text)?,
+            code_gpu: if is_older { Half::NotAsked } else { half(&text)? },
             bench: open(&text)?,
             profile: open(&text)?,
         })

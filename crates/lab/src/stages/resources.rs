@@ -1,7 +1,10 @@
 //! # resources
 //!
-//! What `ptxas -v` says each kernel takes on each target: registers, stack, spilled bytes, shared memory; and how many
-//! blocks of the launch's size then share a multiprocessor. A spilled register or a stack frame is a failure.
+//! What `ptxas -v` says each kernel takes on each target, and on a GPU what the driver says of the code that it loaded: registers, stack,
+//! spilled bytes, shared memory; and how many blocks of the launch's size then share a multiprocessor. A spilled register or a stack
+//! frame is a failure.
+
+pub mod gpu;
 
 use ptx::Target;
 use serde::{Deserialize, Serialize};

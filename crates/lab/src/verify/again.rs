@@ -6,8 +6,10 @@ use super::{CheckResult, Verifier};
 use crate::assembly;
 use crate::case::Case;
 use crate::guard::Guard;
-use crate::pack::code_path;
+use crate::pack::{DRIVER, code_path};
 use crate::prove::Bench;
+use crate::stages::code::gpu::Listing;
+use crate::stages::half::Half;
 use crate::stages::{Evidence, Record, Stage, assemble};
 use crate::{Error, Tool, Toolbox};
 
@@ -70,14 +72,20 @@ impl Verifier<'_> {
         };
         let found = self.options.tools.nvdisasm.as_ref();
         let Some(tool) = found.filter(|tool| tool.version == logged.nvdisasm) else {
-            return Ok(CheckResult::NotChecked { why: other_version("nvdisasm", &logged.nvdisasm, found) });
+            let older = if evidence.code_gpu == Half::NotAsked { format!("; {OLDER}") } else { String::new() };
+            let why = other_version("nvdisasm", &logged.nvdisasm, found) + &older;
+            return Ok(CheckResult::NotChecked { why });
         };
         let targets = |(case, entry): (&'_ Case, &'_ assemble::Entry)| {
             let paths =
                 |one: &assemble::Assembled| ["cubin", "sass"].map(|kind| code_path(&case.name, &one.target, kind));
             entry.assembled.iter().map(paths).collect::<Vec<_>>()
         };
-        let paths: Vec<[String; 2]> = bench.cases.iter().zip(&assembled.kernels).flat_map(targets).collect();
+        let mut paths: Vec<[String; 2]> = bench.cases.iter().zip(&assembled.kernels).flat_map(targets).collect();
+        if let Half::Ran(log) = &evidence.code_gpu {
+            let of_driver = |listing: &Listing| ["cubin", "sass"].map(|kind| code_path(&listing.kernel, DRIVER, kind));
+            paths.extend(log.listings.iter().map(of_driver));
+        }
         let differs = paths.par_iter().find_first(|[cubin, sass]| {
             self.squeezed(cubin).is_some_and(|cubin| {
                 let again = assembly::disassemble(&cubin, tool);
@@ -86,10 +94,16 @@ impl Verifier<'_> {
         });
         Ok(match differs {
             Some([_, sass]) => CheckResult::Broken { why: format!("{sass} is not the code of the cubin") },
+            None if evidence.code_gpu == Half::NotAsked => {
+                CheckResult::NotChecked { why: format!("ptxas' code holds; {OLDER}") }
+            }
             None => CheckResult::Holds,
         })
     }
 }
+
+const OLDER: &str =
+    "the pack is older than the questions what the driver made of the kernels, and what a launch cost whom";
 
 fn other_version(name: &str, version: &str, found: Option<&Tool>) -> String {
     match found {

@@ -34,13 +34,25 @@ fn check_request(settings: &Settings, evidence: &Evidence) -> Result<(), String>
 /// Logs of a GPU agree with each other and with the manifest: all of them are there or none, the same machine code was judged,
 /// launched and timed, and bits that are said to be the emulator's are.
 fn check_gpu(predicate: &Predicate, evidence: &Evidence) -> Result<(), String> {
-    let Evidence { parity_gpu, sanitize_gpu, stress_gpu, bench, profile, .. } = evidence;
-    let halves = [*parity_gpu == Half::NoGpu, *sanitize_gpu == Half::NoGpu, *stress_gpu == Half::NoGpu];
+    let Evidence { parity_gpu, sanitize_gpu, stress_gpu, resources_gpu, code_gpu, bench, profile, .. } = evidence;
+    let halves = [
+        *parity_gpu == Half::NoGpu,
+        *sanitize_gpu == Half::NoGpu,
+        *stress_gpu == Half::NoGpu,
+        *resources_gpu == Half::NoGpu,
+        *code_gpu == Half::NoGpu,
+    ];
     let has_gpu = predicate.machine.gpu.is_some();
     if halves.contains(&has_gpu) {
         return Err(
             "some stages ran on a GPU that the manifest does not name, or did not run on the one that it names".into(),
         );
+    }
+    let is_older = *code_gpu == Half::NotAsked;
+    if let Record::Ran(log) = bench
+        && log.points.iter().any(|point| point.asks_for_launches() == is_older)
+    {
+        return Err("either bench or the logs of the driver's code are older than the other".into());
     }
     let idle = bench.lacks_gpu() && profile.lacks_gpu();
     if !has_gpu && !idle {
@@ -77,6 +89,13 @@ fn machine_code(evidence: &Evidence) -> Vec<(&str, &str)> {
     }
     if let Half::Ran(log) = &evidence.stress_gpu {
         found.extend(log.kernels.iter().map(|entry| (entry.subject.kernel.as_str(), entry.cubin.as_str())));
+    }
+    if let Half::Ran(log) = &evidence.resources_gpu {
+        found.extend(log.kernels.iter().map(|entry| (entry.subject.kernel.as_str(), entry.cubin.as_str())));
+    }
+    if let Half::Ran(log) = &evidence.code_gpu {
+        found.extend(log.kernels.iter().map(|entry| (entry.subject.kernel.as_str(), entry.cubin.as_str())));
+        found.extend(log.listings.iter().map(|listing| (listing.kernel.as_str(), listing.cubin.as_str())));
     }
     if let Record::Ran(log) = &evidence.bench {
         for point in &log.points {

@@ -14,11 +14,12 @@ use crate::guard::Guard;
 use crate::outcome::{Outcome, Tally};
 use crate::pack::manifest::{Claimed, Manifest, Predicate, StageLine};
 use crate::pack::{
-    Files, MANIFEST, PAGE, REPORT, SAMPLES, SUMS, code_path, kernel_path, recipe_text, squeezed, sums, write,
+    DRIVER, Files, MANIFEST, PAGE, REPORT, SAMPLES, SUMS, code_path, kernel_path, recipe_text, squeezed, sums, write,
 };
 use crate::prove::{self, Bench};
 use crate::report::{self, Facts};
 use crate::stages::code::Disassembly;
+use crate::stages::half::Half;
 use crate::stages::{Evidence, Record, Stage, Subjects, code, resources};
 use crate::{Error, Progress, Silent, Toolbox};
 
@@ -293,6 +294,20 @@ impl Verifier<'_> {
         {
             return Err("code: the figures do not follow from the disassembly".into());
         }
+        self.driver_code(evidence)
+    }
+
+    /// What the stage says of the driver's code follows from the cubins and disassemblies in the pack.
+    fn driver_code(&self, evidence: &Evidence) -> Broken {
+        let Half::Ran(log) = &evidence.code_gpu else { return Ok(()) };
+        for listing in &log.listings {
+            let path = |kind: &str| code_path(&listing.kernel, DRIVER, kind);
+            let cubin = self.squeezed(&path("cubin")).ok_or_else(|| format!("{} is missing", path("cubin")))?;
+            let text = self.squeezed_text(&path("sass")).ok_or_else(|| format!("{} is missing", path("sass")))?;
+            if code::gpu::Listing::read(&listing.kernel, &cubin, &text)? != *listing {
+                return Err(format!("code: the figures do not follow from {}", path("sass")));
+            }
+        }
         Ok(())
     }
 
@@ -306,6 +321,11 @@ impl Verifier<'_> {
         }
         for case in measured.iter().filter(|case| !cases.iter().any(|other| other.name == case.name)) {
             expected.extend(["kernel.ptx.gz", "kernel.toml"].map(|file| kernel_path(&case.name, file)));
+        }
+        if let Half::Ran(log) = &evidence.code_gpu {
+            let paths =
+                |listing: &code::gpu::Listing| ["cubin", "sass"].map(|kind| code_path(&listing.kernel, DRIVER, kind));
+            expected.extend(log.listings.iter().flat_map(paths));
         }
         if let Record::Ran(assembled) = &evidence.assemble {
             for (case, entry) in cases.iter().zip(&assembled.kernels) {

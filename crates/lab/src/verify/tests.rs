@@ -132,8 +132,13 @@ fn edited_figures_are_found_by_another_run() {
 #[test]
 fn claims_that_need_no_run_are_refused_without_one() {
     let forger = Forger::new(|text| text);
-    let edits: [(&str, Edit); 7] = [
+    let edits: [(&str, Edit); 9] = [
         ("some stages ran on a GPU", |evidence| evidence.stress_gpu = Half::Died { why: "it was too fast".into() }),
+        ("some stages ran on a GPU", |evidence| evidence.code_gpu = Half::Died { why: "nobody disassembled".into() }),
+        // A pack of a machine without a GPU is never too old to have been asked.
+        ("some stages ran on a GPU", |evidence| {
+            (evidence.resources_gpu, evidence.code_gpu) = (Half::NotAsked, Half::NotAsked);
+        }),
         ("bench or profile", |evidence| evidence.profile = Record::NotRun { why: "busy all the time".into() }),
         ("bench or profile", |evidence| evidence.bench = Record::NotRun { why: "twice as fast, trust us".into() }),
         ("resources", |evidence| evidence.resources = Record::NotRun { why: "later".into() }),

@@ -4,12 +4,14 @@ use serde::Serialize;
 
 use crate::report::Facts;
 use crate::stages::half::{GpuLog, Half};
-use crate::stages::{Evidence, parity, sanitize, stress};
+use crate::stages::{Evidence, code, parity, resources, sanitize, stress};
 
 /// Of what a tool said about one kernel; the log has the rest.
 const LINES: usize = 24;
 /// Runs whose words are shown.
 const SHOWN: usize = 6;
+/// Of the hash of a code.
+const CODE_DIGITS: usize = 12;
 
 #[derive(Serialize)]
 pub(super) struct View {
@@ -19,6 +21,17 @@ pub(super) struct View {
     parity: Vec<Right>,
     sanitizer: Option<Sanitizer>,
     stress: Vec<Launched>,
+    loaded: Vec<Loaded>,
+}
+
+/// What the driver made of a kernel and launched.
+#[derive(Serialize)]
+struct Loaded {
+    kernel: String,
+    /// The beginning of the code's hash.
+    code: String,
+    /// Each number with whether it speaks against the kernel.
+    cells: Vec<(String, bool)>,
 }
 
 /// A problem that was computed.
@@ -68,8 +81,8 @@ struct Launched {
 }
 
 pub(super) fn view(facts: &Facts) -> View {
-    let Evidence { parity_gpu, sanitize_gpu, stress_gpu, .. } = facts.evidence;
-    let died = [death(parity_gpu), death(sanitize_gpu), death(stress_gpu)];
+    let Evidence { parity_gpu, sanitize_gpu, stress_gpu, resources_gpu, code_gpu, .. } = facts.evidence;
+    let died = [death(parity_gpu), death(sanitize_gpu), death(stress_gpu), death(resources_gpu), death(code_gpu)];
     let none = (parity_gpu, sanitize_gpu, stress_gpu) == (&Half::NoGpu, &Half::NoGpu, &Half::NoGpu);
     View {
         nothing: if none { NO_GPU } else { "" }.into(),
@@ -77,6 +90,7 @@ pub(super) fn view(facts: &Facts) -> View {
         parity: log(parity_gpu).map_or(vec![], |log| log.kernels.iter().map(right).collect()),
         sanitizer: log(sanitize_gpu).map(sanitizer),
         stress: log(stress_gpu).map_or(vec![], |log| log.kernels.iter().map(launched).collect()),
+        loaded: log(resources_gpu).zip(log(code_gpu)).map_or(vec![], |(resources, code)| loaded(resources, code)),
     }
 }
 
@@ -151,4 +165,28 @@ fn launched(entry: &stress::gpu::Entry) -> Launched {
     let delays =
         [(delays.kernels.to_string(), delays.kernels == 0), (delays.different.to_string(), delays.different > 0)];
     Launched { kernel: entry.subject.kernel.clone(), cells: entry.runs.iter().flat_map(of_run).chain(delays).collect() }
+}
+
+/// Each code once, with the most that a kernel of it takes.
+fn loaded(resources: &resources::gpu::Report, code: &code::gpu::Report) -> Vec<Loaded> {
+    let row = |listing: &code::gpu::Listing| {
+        let kernels = code.kernels.iter().zip(&resources.kernels).filter(|(entry, _)| entry.code == listing.code);
+        let used: Vec<_> = kernels.flat_map(|(_, taken)| &taken.used).collect();
+        let [registers, local] = [
+            used.iter().map(|used| used.registers).max().unwrap_or(0),
+            used.iter().map(|used| used.local_bytes).max().unwrap_or(0),
+        ];
+        let blocks = used.iter().filter_map(|used| used.blocks_per_processor).min();
+        let census = &listing.census;
+        let cells = vec![
+            (registers.to_string(), false),
+            (local.to_string(), local > 0),
+            (blocks.map_or("unknown".into(), |blocks| blocks.to_string()), blocks == Some(0)),
+            (census.tensor_in_loop.to_string(), census.tensor_in_loop == 0),
+            (census.async_copies.to_string(), census.async_copies == 0),
+            (census.local.to_string(), census.local > 0),
+        ];
+        Loaded { kernel: listing.kernel.clone(), code: listing.code.chars().take(CODE_DIGITS).collect(), cells }
+    };
+    code.listings.iter().map(row).collect()
 }

@@ -58,6 +58,8 @@ impl Made {
             parity_gpu: Half::NoGpu,
             sanitize_gpu: Half::NoGpu,
             stress_gpu: Half::NoGpu,
+            resources_gpu: Half::NoGpu,
+            code_gpu: Half::NoGpu,
             sanitize: Record::Ran(sanitize::Report {
                 kernels: cases.iter().map(|case| sanitized(case.subject())).collect(),
                 timeline: Some(drawn_timeline()),

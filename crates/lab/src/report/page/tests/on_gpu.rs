@@ -1,9 +1,12 @@
 //! Evidence of a GPU, made up, and what the page makes of it.
 
 use super::*;
+use crate::sass::Census;
+use crate::stages::code::gpu as code_gpu;
 use crate::stages::half::Half;
 use crate::stages::parity::gpu as parity_gpu;
 use crate::stages::profile::{self, Profiled, Stall};
+use crate::stages::resources::gpu as resources_gpu;
 use crate::stages::sanitize::gpu as sanitize_gpu;
 use crate::stages::stress::gpu as stress_gpu;
 
@@ -21,6 +24,13 @@ pub fn add(made: &mut Made) {
     let mut kernels: Vec<stress_gpu::Entry> = subjects.iter().map(launched).collect();
     kernels[0].runs[1].different = 7;
     evidence.stress_gpu = Half::Ran(stress_gpu::Report { kernels });
+    evidence.resources_gpu =
+        Half::Ran(resources_gpu::Report { target: "sm_90".into(), kernels: subjects.iter().map(taken).collect() });
+    evidence.code_gpu = Half::Ran(code_gpu::Report {
+        nvdisasm: "13.0".into(),
+        kernels: subjects.iter().map(coded).collect(),
+        listings: vec![listing(&subjects[0])],
+    });
     let profiled = |(number, subject): (usize, &Subject)| profiled(subject, number == 1);
     let kernels = subjects.iter().take(2).enumerate().map(profiled).collect();
     evidence.profile = Record::Ran(profile::Report { ncu: "2025.3.1.0".into(), kernels });
@@ -36,6 +46,34 @@ fn computed(subject: &Subject) -> parity_gpu::Entry {
         error: Figure::new(0.25),
         rows: [66, 66],
         as_emulated: Some(true),
+    }
+}
+
+fn taken(subject: &Subject) -> resources_gpu::Entry {
+    let used = resources_gpu::Used {
+        entry: "attention_forward".into(),
+        registers: 128,
+        local_bytes: 0,
+        shared_bytes: 24_576,
+        threads: 128,
+        blocks_per_processor: Some(4),
+        occupancy_percent: Some(25),
+    };
+    resources_gpu::Entry { subject: subject.clone(), cubin: String::new(), used: vec![used] }
+}
+
+fn coded(subject: &Subject) -> code_gpu::Entry {
+    code_gpu::Entry { subject: subject.clone(), cubin: String::new(), code: "0123456789abcdef".into() }
+}
+
+/// Local memory is touched once.
+fn listing(subject: &Subject) -> code_gpu::Listing {
+    code_gpu::Listing {
+        kernel: subject.kernel.clone(),
+        cubin: String::new(),
+        code: "0123456789abcdef".into(),
+        sass: String::new(),
+        census: Census { tensor_in_loop: 32, async_copies: 18, local: 1, ..Census::default() },
     }
 }
 
