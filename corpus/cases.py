@@ -204,7 +204,7 @@ def roles_store(case, place, *lines):
 
 def triton_tensor_maps():
     # With ten tiles along k, the producer waits for each of the four stages to be given back, twice.
-    rows = [('tri_matmul_tma', 'tensor maps', [1, 2, 1], 128, 98328, (128, 256, 192), (128, 128, 128)),
+    rows = [('tri_matmul_tma', 'tensor maps', [1, 2, 1], 128, 98328, (48, 144, 192), (128, 128, 128)),
             ('tri_matmul_tma_ws', 'tensor maps and warp specialisation', [2, 1, 1], 384, 65632, (128, 64, 640),
              (64, 64, 64))]
     for name, what, grid, block, shared, (m, n, k), boxes in rows:
@@ -219,12 +219,12 @@ def triton_tensor_maps():
             roles_store(case, 65624, 128, 207)
             case.finds('sm_90a', TWICE, (629, 'error[race-shared]: both write 8192 bytes of `c`'))
         case.numbers('s32', k).scratch().write(['sm_90a'])
-    a, b = Drawn('bf16', [128, 192], 44), Drawn('bf16', [128, 192], 45)
+    a, b = Drawn('bf16', [48, 192], 44), Drawn('bf16', [80, 192], 45)
     case = Case('tri_matmul_devtma', 'matrix product by Triton with tensor maps made on the device',
                 'tri_matmul_devtma', 'matmul_devtma', [1, 1, 1], [256, 1, 1], 98328)
     case.reads('a', a).reads('b', b)
-    case.writes('c', 'bf16', [128, 128], a.matrix().times_transposed(b.matrix()).flat(), 4e-3)
-    case.numbers('s32', 128, 128, 192).scratch(384).write(['sm_90a'])
+    case.writes('c', 'bf16', [48, 80], a.matrix().times_transposed(b.matrix()).flat(), 4e-3)
+    case.numbers('s32', 48, 80, 192).scratch(384).write(['sm_90a'])
 
 
 def triton_attention():
