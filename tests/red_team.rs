@@ -24,9 +24,11 @@ fn the_documented_table_is_what_the_command_prints() {
 }
 
 #[test]
-fn it_does_not_mix_with_kernels() {
-    let output = red_team(&["--kernel", "ampere"]);
-    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+fn what_it_would_ignore_is_refused() {
+    for other in [["--kernel", "ampere"], ["--gate", "merge"], ["--out", "pack"], ["--peers", "fa2"]] {
+        let output = red_team(&other);
+        assert_eq!(output.status.code(), Some(2), "{other:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]

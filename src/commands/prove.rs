@@ -1,9 +1,10 @@
 //! `prove`: from a kernel to a pack of evidence.
 
 use super::Exit;
-use super::bench::grid;
+use super::bench::{check_python, grid};
 use super::gate::{Judged, JudgedBy};
 use super::github::Job;
+use super::heartbeat::Heartbeat;
 use super::input::{Arch, BuiltIn, arch, math, quoted, splits, told};
 use super::output::{PackFormat, findings_json, print_findings, print_json};
 use super::red_team;
@@ -12,13 +13,13 @@ use attention::Problem;
 use attention::configs::{BASELINE, Math};
 use attention::planner::Gpu;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::bench::Grid;
+use lab::bench::{Grid, PEERS};
 use lab::{Case, Cost, Hardware, Outcome, Pack, Progress, Rate, Request, Stage, StageCost, VerifyOptions};
 use launch::Finding;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Turns a kernel into a pack of evidence: what was shown, with which figures, and what was not run
 #[derive(clap::Args)]
@@ -62,7 +63,7 @@ pub struct Arguments {
     grid: Vec<Grid>,
 
     /// Who is measured beside them: fa2 and cudnn (through torch), fa4 (FlashAttention-4), triton
-    #[arg(long, value_delimiter = ',', default_value = "fa2,cudnn,fa4,triton")]
+    #[arg(long, value_delimiter = ',', default_value = "fa2,cudnn,fa4,triton", value_parser = PEERS)]
     peers: Vec<String>,
 
     /// The Python that has torch
@@ -80,7 +81,7 @@ pub struct Arguments {
 
     /// Prove the lab instead: try every built-in attack on it, and say which check caught each. Writes no pack; exits 0 only if all
     /// that can be tried here were caught by the check that they name
-    #[arg(long, conflicts_with_all = ["kernels", "problems", "config", "math", "splits", "rate", "fresh"])]
+    #[arg(long, conflicts_with_all = ["kernels", "arch", "problems", "config", "math", "splits", "out", "grid", "peers", "python", "no_gpu", "fresh", "rate", "JudgedBy"])]
     red_team: bool,
 
     /// What an hour of this machine costs, such as 3.50/h: the pack says what it came to
@@ -105,11 +106,13 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     if arguments.red_team {
         return red_team::execute(&arguments.format);
     }
+    check_python(&arguments.python)?;
     let gates = arguments.judged_by.gates()?;
     let Arguments { fresh, ref rate, .. } = *arguments;
     let hardware = hardware(arguments)?;
     let request = Request { fresh, rate: rate.clone(), ..request(arguments, hardware)? };
     let watch = Watch::new()?;
+    let _heartbeat = watch.heartbeat("prove");
     let pack = lab::prove(&request, &watch)?;
     let options = VerifyOptions { progress: &watch, ..VerifyOptions::default() };
     // What was just run need not run again.
@@ -320,7 +323,7 @@ fn built_in(arguments: &Arguments, family: Option<Family>) -> anyhow::Result<Req
 
 /// A progress bar on a terminal, nothing in a pipe; Ctrl-C ends the run between two steps.
 pub struct Watch {
-    bar: Mutex<ProgressBar>,
+    bar: Arc<Mutex<ProgressBar>>,
     interrupted: Arc<AtomicBool>,
 }
 
@@ -335,12 +338,25 @@ impl Watch {
             }
             eprintln!("stopping after the step that runs; once more stops at once");
         })?;
-        Ok(Watch { bar: Mutex::new(ProgressBar::hidden()), interrupted })
+        Ok(Watch { bar: Arc::new(Mutex::new(ProgressBar::hidden())), interrupted })
     }
 
-    fn bar(&self) -> std::sync::MutexGuard<'_, ProgressBar> {
-        self.bar.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    /// Where there is no bar, says every minute how far the command is, until it is dropped.
+    pub fn heartbeat(&self, command: &'static str) -> Heartbeat {
+        let bar = self.bar.clone();
+        Heartbeat::new(command, move || {
+            let bar = locked(&bar);
+            format!(", {} {} of {}", bar.message(), bar.position(), bar.length().unwrap_or_default())
+        })
     }
+
+    fn bar(&self) -> MutexGuard<'_, ProgressBar> {
+        locked(&self.bar)
+    }
+}
+
+fn locked(bar: &Mutex<ProgressBar>) -> MutexGuard<'_, ProgressBar> {
+    bar.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 impl Progress for Watch {

@@ -39,6 +39,7 @@ impl Arguments {
 pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     let gates = arguments.judged_by.gates()?;
     let watch = Watch::new()?;
+    let _heartbeat = watch.heartbeat("verify");
     let options = VerifyOptions { rerun: !arguments.no_rerun, progress: &watch, ..VerifyOptions::default() };
     let verification = lab::verify(&arguments.pack, &options).map_err(lab::Error::of_reader)?;
     let judged = gates.judge(&verification.outcomes, &options, || Ok(verification.clone()))?;

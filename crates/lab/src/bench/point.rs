@@ -92,7 +92,7 @@ impl Point {
         let faults = (0..self.contenders.len()).flat_map(|number| self.faults(number)).chain(self.other_code());
         let faults = faults.map(|(guard, why)| Objection::fail(guard, told(why)));
         let unnamed = self.unnamed_code().map(|why| Objection::not_run(Guard::LoadedCode, told(why)));
-        let doubts = self.absent().into_iter().chain(self.launches()).chain(self.undecided());
+        let doubts = self.absent().into_iter().chain(self.boundless()).chain(self.launches()).chain(self.undecided());
         let doubts = doubts.map(|(guard, why)| Objection::ambiguous(guard, told(why)));
         Objections::of(faults.chain(unnamed).chain(doubts))
     }
@@ -140,6 +140,12 @@ impl Point {
         let alone = self.contenders.len() == CANDIDATES;
         let alone = alone.then(|| (Guard::Peers, "there is no peer".to_string()));
         missing.chain(unfit).chain(alone).collect()
+    }
+
+    /// On a GPU that we do not know no time is impossible.
+    fn boundless(&self) -> Option<(Guard, String)> {
+        let why = "the most that this GPU computes is not known, so that no time is impossible";
+        (!self.peaks.operations.value().is_finite()).then(|| (Guard::Floors, why.into()))
     }
 
     /// Whether anybody was asked what a launch costs it.
@@ -270,6 +276,13 @@ pub mod tests {
         assert!(
             matches!(silent.judge(), State::Ambiguous { why } if why.contains("what a launch costs contender 1 is not known"))
         );
+    }
+
+    #[test]
+    fn on_a_gpu_that_nobody_knows_nothing_is_decided() {
+        let mut unknown = point(&[10.0, 10.0, 12.0]);
+        unknown.peaks.operations = Figure::new(f64::INFINITY);
+        assert!(matches!(unknown.judge(), State::Ambiguous { why } if why.contains("no time is impossible")));
     }
 
     #[test]

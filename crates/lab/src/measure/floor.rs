@@ -20,7 +20,7 @@ impl Peaks {
     pub fn operations_per_cycle(capability: (u32, u32)) -> Option<u32> {
         match capability {
             (8, 0) => Some(2048),
-            (8, 6..=9) => Some(1024),
+            (8, 6..=9) | (12, 0) => Some(1024),
             (9, 0) => Some(4096),
             (10, _) => Some(8192),
             _ => None,

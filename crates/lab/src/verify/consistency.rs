@@ -54,6 +54,10 @@ fn check_gpu(predicate: &Predicate, evidence: &Evidence) -> Result<(), String> {
     {
         return Err("either bench or the logs of the driver's code are older than the other".into());
     }
+    let emulated = |module: &str| predicate.kernels.iter().any(|kernel| kernel.subject.module == module);
+    if let Some(unseen) = predicate.measured.iter().find(|kernel| !is_older && !emulated(&kernel.subject.module)) {
+        return Err(format!("{} was timed, and no other stage saw its module", unseen.subject.kernel));
+    }
     let idle = bench.lacks_gpu() && profile.lacks_gpu();
     if !has_gpu && !idle {
         return Err("bench or profile say something else than that there was no GPU".into());

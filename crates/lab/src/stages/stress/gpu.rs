@@ -180,6 +180,10 @@ impl Entry {
         let place = format!("{}, on the GPU", self.subject.kernel);
         let idle = self.runs.len() != 2 || self.runs.iter().any(|run| run.launches == 0) || self.delays.kernels == 0;
         let idle = idle.then(|| Objection::not_run(Guard::Witness, format!("{place}: nothing was launched again")));
+        let placeless = (self.delays.sites == 0).then(|| {
+            let why = format!("{place}: no delay has a place, since nothing in the kernel orders anything");
+            Objection::not_run(Guard::Witness, why)
+        });
         let wrong = (self.error.value() > 1.0)
             .then(|| Objection::fail(self.error.guard(), format!("{place}: the result is wrong")));
         let runs = self.runs.iter().flat_map(|run| run.objections(&place));
@@ -190,7 +194,7 @@ impl Entry {
                 format!("{place}: delays change the result in {different} of {of} kernels"),
             )
         });
-        idle.into_iter().chain(wrong).chain(runs).chain(late).collect()
+        idle.into_iter().chain(placeless).chain(wrong).chain(runs).chain(late).collect()
     }
 }
 
@@ -232,5 +236,25 @@ impl GpuLog for Report {
             launches,
             counted(self.kernels.len(), "kernel"),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guards(delays: Delays) -> Vec<Guard> {
+        let subject = Subject { kernel: "k".into(), module: "m".into(), recipe: "r".into() };
+        let run = |streams| Launches { streams, launches: 1000, different: 0, touched: 0 };
+        let (problem, cubin, error) = ("B1 H1 S64 D64".into(), "c".into(), Figure::new(0.5));
+        let entry = Entry { subject, problem, cubin, error, runs: vec![run(1), run(SETS)], delays };
+        entry.objections().iter().map(|objection| objection.guard).collect()
+    }
+
+    #[test]
+    fn delays_without_a_place_show_nothing() {
+        assert!(guards(Delays { kernels: 6, sites: 4, different: 0 }).is_empty());
+        assert_eq!(guards(Delays { kernels: 6, sites: 0, different: 0 }), [Guard::Witness]);
+        assert_eq!(guards(Delays { kernels: 6, sites: 4, different: 1 }), [Guard::BitEqual]);
     }
 }
