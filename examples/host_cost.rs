@@ -1,37 +1,53 @@
 //! What a call costs the host, on a GPU: `cargo run --release --example host_cost`. One line for each figure:
 //!
+//! - printing the PTX of a kernel, as the first thing that a process does; this needs no GPU;
 //! - a call whose kernel is loaded: 10,000 of them, in batches that the GPU catches up with in between;
 //! - the first call of a process, from the created context to the result, with and without what is kept on disk (the
-//!   driver's own cache is off);
+//!   driver's own cache is off), of a small kernel and of those that an H200 takes for large problems;
 //! - 1,000 launches in one stream and 1,000 in eight: whether all results are equal to the bit.
 
 use std::error::Error;
+use std::fmt;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use veriflash::attention::kernels::build;
+use veriflash::attention::planner::{Gpu, plan};
 use veriflash::attention::problem::{DType, Layout};
 use veriflash::cuda::{self, Context, DeviceBuffer, Stream};
 use veriflash::half::f16;
+use veriflash::ptx::print;
 use veriflash::{DeviceTensor, DeviceTensorMut, Options, attention_into, cache_counts};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// So little work that the GPU is done before the next call: (batch, heads, rows, columns).
 const SMALL: [u32; 4] = [1, 1, 64, 128];
+/// What an H200 takes configs 10, 11, 13, 16 and 19 for.
+const LARGE: [[u32; 4]; 5] =
+    [[1, 8, 4096, 128], [1, 32, 4096, 64], [4, 16, 4096, 128], [8, 8, 2048, 256], [8, 10, 2048, 192]];
 /// Enough work for eight streams to run side by side.
 const MIDDLE: [u32; 4] = [2, 8, 500, 64];
 const CALLS: u32 = 10_000;
 /// The driver queues about 1,000 launches and then waits.
 const BATCH: u32 = 500;
 const PROCESSES: usize = 5;
-/// What a child process is asked for.
+/// What a child process is asked for, with a shape behind it.
 const FIRST_CALL: &str = "first-call";
+const FIRST_PTX: &str = "first-ptx";
 
 fn main() -> Outcome<()> {
-    if std::env::args().nth(1).as_deref() == Some(FIRST_CALL) {
-        let time = first_call()?;
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [what, sizes @ ..] = words.as_slice() {
+        let sizes = sizes.iter().map(|size| size.parse()).collect::<Result<Vec<u32>, _>>()?;
+        let shape = sizes.try_into().map_err(|_| "expected batch, heads, rows and columns")?;
+        let time = if what == FIRST_CALL { first_call(shape)? } else { first_ptx(shape)? };
         println!("{} {}", time.as_nanos(), cache_counts().from_disk);
         return Ok(());
+    }
+    for shape in shapes() {
+        let runs = Runs::of(FIRST_PTX, shape, "off")?;
+        println!("PTX of {}, printed first in a process: {runs}", causal(shape));
     }
     let context = match Context::here() {
         Ok(context) => context,
@@ -46,14 +62,18 @@ fn main() -> Outcome<()> {
     cached_calls(&context, Some(&stream), "a stream of its own")?;
     cached_calls(&context, None, "the default stream of the thread's context")?;
     let folder = std::env::temp_dir().join(format!("veriflash-host-cost-{}", std::process::id()));
-    let done = first_calls("off", "nothing kept").and_then(|()| {
-        let folder = folder.display().to_string();
-        first_call_in_process(&folder)?; // Fills the folder.
-        first_calls(&folder, "code kept on disk")
-    });
+    let done = shapes().try_for_each(|shape| first_calls(shape, &folder.display().to_string()));
     let _ = std::fs::remove_dir_all(&folder);
     done?;
     equal_bits(&context)
+}
+
+fn shapes() -> impl Iterator<Item = [u32; 4]> {
+    std::iter::once(SMALL).chain(LARGE)
+}
+
+fn causal([batch, heads, rows, columns]: [u32; 4]) -> String {
+    format!("B{batch} H{heads} S{rows} D{columns} causal")
 }
 
 /// Q, K and V are one tensor.
@@ -115,21 +135,55 @@ fn cached_calls(context: &Arc<Context>, stream: Option<&Stream>, place: &str) ->
     Ok(())
 }
 
-fn first_call() -> Outcome<Duration> {
+fn first_call(shape: [u32; 4]) -> Outcome<Duration> {
     let context = Context::here()?;
     let stream = Stream::new(&context)?;
-    let mut buffers = Buffers::new(&context, &stream, SMALL)?;
+    let mut buffers = Buffers::new(&context, &stream, shape)?;
     let start = Instant::now();
     buffers.call(Some(&stream))?;
     stream.synchronise()?;
     Ok(start.elapsed())
 }
 
-/// How long it took a process of its own, and how often it read from disk.
-fn first_call_in_process(folder: &str) -> Outcome<(Duration, u64)> {
+fn first_ptx(shape: [u32; 4]) -> Outcome<Duration> {
+    let problem = causal(shape).parse()?;
+    let start = Instant::now();
+    let config = plan(&problem, &Gpu::H200)?;
+    std::hint::black_box(print(&build(&problem, &config)?.module));
+    Ok(start.elapsed())
+}
+
+/// How long processes of their own took, and how often they read from disk.
+struct Runs {
+    times: Vec<Duration>,
+    from_disk: u64,
+}
+
+impl Runs {
+    fn of(what: &str, shape: [u32; 4], folder: &str) -> Outcome<Runs> {
+        let mut runs = Runs { times: vec![], from_disk: 0 };
+        for _ in 0..PROCESSES {
+            let (time, from_disk) = in_process(what, shape, folder)?;
+            runs.times.push(time);
+            runs.from_disk += from_disk;
+        }
+        runs.times.sort_unstable();
+        Ok(runs)
+    }
+}
+
+impl fmt::Display for Runs {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let [best, median, worst] =
+            [0, PROCESSES / 2, PROCESSES - 1].map(|index| microseconds(self.times[index]) / 1000.0);
+        write!(f, "{median:.2} ms (median of {PROCESSES}; {best:.2} to {worst:.2}; {} from disk)", self.from_disk)
+    }
+}
+
+fn in_process(what: &str, shape: [u32; 4], folder: &str) -> Outcome<(Duration, u64)> {
     let mut child = Command::new(std::env::current_exe()?);
-    child.arg(FIRST_CALL).env("VERIFLASH_CACHE", folder).env("CUDA_CACHE_DISABLE", "1");
-    let output = child.output()?;
+    child.arg(what).args(shape.map(|size| size.to_string()));
+    let output = child.env("VERIFLASH_CACHE", folder).env("CUDA_CACHE_DISABLE", "1").output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into());
     }
@@ -139,14 +193,11 @@ fn first_call_in_process(folder: &str) -> Outcome<(Duration, u64)> {
     Ok((Duration::from_nanos(time), from_disk))
 }
 
-fn first_calls(folder: &str, what: &str) -> Outcome<()> {
-    let mut runs = (0..PROCESSES).map(|_| first_call_in_process(folder)).collect::<Outcome<Vec<_>>>()?;
-    let from_disk: u64 = runs.iter().map(|(_, from_disk)| from_disk).sum();
-    runs.sort_unstable();
-    let [best, median, worst] = [0, PROCESSES / 2, PROCESSES - 1].map(|index| microseconds(runs[index].0) / 1000.0);
-    println!(
-        "first call of a process, {what}: {median:.2} ms (median of {PROCESSES}; {best:.2} to {worst:.2}; {from_disk} from disk)"
-    );
+fn first_calls(shape: [u32; 4], folder: &str) -> Outcome<()> {
+    let problem = causal(shape);
+    println!("first call of a process, {problem}, nothing kept: {}", Runs::of(FIRST_CALL, shape, "off")?);
+    in_process(FIRST_CALL, shape, folder)?; // Fills the folder.
+    println!("first call of a process, {problem}, code kept on disk: {}", Runs::of(FIRST_CALL, shape, folder)?);
     Ok(())
 }
 

@@ -14,7 +14,9 @@ pub use spelling::{Slot, Spelling};
 
 use crate::ir::Operand;
 use crate::types::{Target, Version};
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::LazyLock;
 
 /// What an instruction does besides computing its results.
@@ -153,10 +155,16 @@ fn row(
 }
 
 type Modifiers = Vec<Option<&'static str>>;
+type Candidates = Rc<[(&'static Form, Modifiers)]>;
+
+thread_local! {
+    /// A kernel has thousands of instructions and few mnemonics. What is no mnemonic is not kept.
+    static FOUND: RefCell<HashMap<String, Candidates>> = RefCell::default();
+}
 
 /// The row that spells `mnemonic` and takes `operands`.
 pub fn select(mnemonic: &str, operands: &[Operand]) -> Result<(&'static Form, Modifiers), UnknownForm> {
-    let candidates = candidates(mnemonic);
+    let candidates = remembered(mnemonic);
     let fitting = candidates.iter().find(|(form, chosen)| form.operands.fits(operands, form, chosen));
     match (fitting, candidates.first()) {
         (Some(found), _) => Ok(found.clone()),
@@ -165,6 +173,19 @@ pub fn select(mnemonic: &str, operands: &[Operand]) -> Result<(&'static Form, Mo
         }
         (None, None) => Err(UnknownForm::Mnemonic(mnemonic.into())),
     }
+}
+
+fn remembered(mnemonic: &str) -> Candidates {
+    FOUND.with_borrow_mut(|found| {
+        if let Some(candidates) = found.get(mnemonic) {
+            return candidates.clone();
+        }
+        let candidates: Candidates = candidates(mnemonic).into();
+        if !candidates.is_empty() {
+            found.insert(mnemonic.into(), candidates.clone());
+        }
+        candidates
+    })
 }
 
 /// Rows that spell `mnemonic`; several when they differ in their operands alone.
