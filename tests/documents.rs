@@ -118,3 +118,21 @@ fn the_cases_of_every_bug_are_there() {
         }
     }
 }
+
+/// Every word that the page of problems lists is one, and no other word is.
+#[test]
+fn the_page_of_problems_has_its_words() {
+    let rows = include_str!("../docs/problem.md").lines().filter_map(|line| line.strip_prefix("| `"));
+    let words: Vec<&str> = rows.flat_map(|row| row.split('|').next().unwrap_or_default().split(['`', ' '])).collect();
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    assert!(words.len() > 25, "{words:?}");
+    for word in words {
+        // Lists of lengths come in pairs.
+        let line = match word {
+            "Sq1,1" => "Sq1,1 Sk512,90",
+            "Sk512,90" => continue,
+            alone => alone,
+        };
+        line.parse::<attention::Problem>().unwrap_or_else(|error| panic!("{word}: {error}"));
+    }
+}

@@ -7,13 +7,14 @@ use emulator::checks::{self, Check};
 use ptx::forms::{FORMS, Form};
 use serde_json::{Value, json};
 
-/// What a check finds, with an example and the fix
+/// What a check finds, with an example and the fix; or a page of the documentation
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  veriflash explain missing-wait\n  veriflash explain            lists the checks\n  veriflash explain forms      lists the instruction forms that veriflash knows\n  veriflash explain support    docs/support.md: what of them the emulator executes"
+    after_help = "Examples:\n  veriflash explain missing-wait\n  veriflash explain            lists the checks\n  veriflash explain forms      lists the instruction forms that veriflash knows\n  veriflash explain support    docs/support.md: what of them the emulator executes\n  veriflash explain problem    docs/problem.md: the words of `--problem`"
 )]
 pub struct Arguments {
-    /// The check, as it stands in `error[CHECK]`; `forms` lists the instruction table, `support` is the page of what runs
+    /// The check, as it stands in `error[CHECK]`; `forms` lists the instruction table, `support` is the page of what runs,
+    /// `problem` the one of the words of `--problem`
     check: Option<String>,
 
     /// How the result is written
@@ -30,11 +31,15 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
         (Some("forms"), Format::Text) => list_forms(),
         (Some("forms" | "support"), Format::Json) => print_own(json!({ "forms": list(FORMS.iter(), form_json) })),
         (Some("support"), Format::Text) => print!("{}", veriflash::support::page()),
+        (Some("problem"), Format::Text) => print!("{PROBLEM}"),
+        (Some("problem"), Format::Json) => print_own(json!({ "page": PROBLEM })),
         (Some(name), Format::Text) => println!("{}", find(name)?.page()),
         (Some(name), Format::Json) => print_own(json!({ "checks": [check_json(find(name)?)] })),
     }
     Ok(Exit::Clean)
 }
+
+const PROBLEM: &str = include_str!("../../docs/problem.md");
 
 fn find(name: &str) -> anyhow::Result<&'static Check> {
     let names = || checks::ALL.iter().map(|check| check.name).collect::<Vec<_>>().join(", ");
