@@ -56,7 +56,7 @@ def attend(
 
 
 @triton.autotune(CONFIGS, key=["batch", "heads", "row_count", "key_count", "DIM", "CAUSAL"])
-@triton.jit
+@triton.jit(do_not_specialize=["batch", "heads", "group"])  # a single sequence would be compiled for once more
 def forward(
     q, k, v, o,
     q_batch, q_row, q_head, k_batch, k_row, k_head, v_batch, v_row, v_head, o_batch, o_row, o_head,

@@ -7,6 +7,7 @@ use launch::Finding;
 use rayon::prelude::*;
 
 use crate::assembly;
+use crate::bench::Ahead;
 use crate::case::Case;
 use crate::code_files::{self, MachineCode};
 use crate::cost::Cost;
@@ -161,6 +162,7 @@ impl<'a> Bench<'a> {
 impl Bench<'_> {
     /// The records of all stages: those that `kept` has, and those that run now.
     pub fn gather(&self, tools: &Toolbox, kept: Option<&Kept>) -> Result<Gathered, Error> {
+        let ahead = self.hardware.ok().map(|hardware| Ahead::begin(&hardware.workers, &hardware.peers, self.measured));
         let (mut ledger, mut findings) = (Ledger { bench: self, kept, cost: Cost::default() }, Vec::new());
         let mut machine_code = MachineCode::default();
         let assemble = ledger.stage(
@@ -202,7 +204,13 @@ impl Bench<'_> {
             },
         )?;
         let code_gpu = ledger.half(|| self.code_gpu(&driven, tools, &mut machine_code))?;
-        let bench = ledger.stage(|evidence| &evidence.bench, || self.bench())?;
+        let bench = ledger.stage(
+            |evidence| &evidence.bench,
+            || {
+                ahead.into_iter().for_each(Ahead::wait);
+                self.bench()
+            },
+        )?;
         let profile = ledger.stage(|evidence| &evidence.profile, || self.profile())?;
         let evidence = Evidence {
             assemble,

@@ -199,8 +199,9 @@ mod tests {
         assert!(said(&tools).contains("where no tool works: expected one of ptxas, "), "{}", said(&tools));
         std::fs::copy("/bin/false", &file).unwrap();
         assert!(said(&tools).contains("where no tool works"), "one that says no version is none");
-        let script = "#!/bin/sh\necho release 13.0, V13.0.88\n";
-        std::fs::write(&file, script).unwrap();
+        // Written by another process: one that this one writes is busy for as long as a child of another test has it open, too.
+        let script = "printf '#!/bin/sh\necho release 13.0, V13.0.88\n' >tools/ptxas";
+        assert!(Command::new("sh").args(["-c", script]).current_dir(&folder).status().unwrap().success());
         assert_eq!(complaint_of(&tools), None);
     }
 

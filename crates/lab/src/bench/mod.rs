@@ -1,5 +1,6 @@
 //! Kernels against peers, by the measuring protocol.
 
+mod ahead;
 mod calibration;
 pub(crate) mod data;
 mod duel;
@@ -10,6 +11,7 @@ mod point;
 mod run;
 mod samples;
 
+pub(crate) use ahead::Ahead;
 pub use calibration::{Calibration, SLOWDOWN};
 pub use duel::Duel;
 pub use field::Field;
