@@ -38,6 +38,7 @@ impl Call {
         let sequences = sequences(&problem, options)?;
         let features = Features {
             packed: sequences.is_some(),
+            unbounded: sequences.is_some_and(|sequences| sequences.longest >= problem.queries() && sequences.count > 1),
             scored: !options.is_plain(),
             unmapped: arguments::unmapped([q, k, v]).is_some(),
             ..Features::of(&problem)

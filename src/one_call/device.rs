@@ -133,13 +133,13 @@ pub fn attention_into(
     if config.math == Math::Warpgroup {
         arguments::mapped([&q.view, &k.view, &v.view], config.id)?;
     }
-    attention::kernels::check_call(problem, &call.features, &config)?;
+    attention::kernels::check_features(problem, &call.features, &config)?;
     let kernel = kernels::loaded(context, &call, options, &config)?;
     let grid = call.grid(&config, gpu.processors);
     let mut block = match (&kernel.copies, parts) {
-        (Some(copies), _) => {
+        (Some(copies), parts) => {
             let counter = copies.counters.as_ref().map(|counters| counters.of(stream)).transpose()?;
-            let tiles = Tiles { config: &config, counter, map: &|tensor| copies.maps.get(tensor) };
+            let tiles = Tiles { config: &config, counter, parts, map: &|tensor| copies.maps.get(tensor) };
             Block::of_tiles(&call, options, inputs, [&o, &lse], &extras, tiles)?
         }
         (None, Some(parts)) => Block::of_parts(&call, options, inputs, parts, &extras),

@@ -126,7 +126,7 @@ impl<'a> Options<'a> {
 
     /// The most queries that a packed sequence on a GPU has (`max_seqlen_q`): blocks are launched for that many. Queries
     /// beyond are not computed. Without it there are blocks for sequences as long as all together, most of which have nothing
-    /// to do. On the host the lengths are known, and this only checked.
+    /// to do, and kernels for sm_90a are not chosen. On the host the lengths are known, and this only checked.
     ///
     /// ```no_run
     /// use veriflash::attention::problem::DType;

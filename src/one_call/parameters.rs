@@ -14,9 +14,9 @@ use launch::resolved::MAP_BYTES;
 use launch::tensor_map::{Promotion, Swizzle};
 use std::f64::consts::LOG2_E;
 
-/// A report, four tensors of an address and three strides each or as maps (of which the first is aligned), the log-sum-exp with two
-/// strides, four numbers, the arrays, and what blocks share their tiles by.
-const MOST_BYTES: usize = MAP_ALIGN + 4 * MAP_BYTES + 3 * 8 + 4 * 4 + Extra::ALL.len() * 8 + 3 * 4 + 4 + 8;
+/// A report, four maps (of which the first is aligned; tensors of an address and strides take less), a tensor of an address and three
+/// strides, the log-sum-exp with two, four numbers, the arrays, and what blocks share their tiles by.
+const MOST_BYTES: usize = MAP_ALIGN + 4 * MAP_BYTES + 4 * 8 + 3 * 8 + 4 * 4 + Extra::ALL.len() * 8 + 4 * 4 + 8;
 
 /// PTX ISA, "Tensor-map": where the address of one must be a multiple of 64.
 const MAP_ALIGN: usize = 64;
@@ -38,6 +38,8 @@ pub struct Tiles<'a> {
     pub config: &'a Config,
     /// The address of a word that is zero, where blocks count the tiles that are taken.
     pub counter: Option<u64>,
+    /// What takes the place of the result where keys are split.
+    pub parts: Option<Parts>,
     pub map: Encode<'a>,
 }
 
@@ -64,7 +66,7 @@ impl Block {
         block.result(call, o, lse);
         block.lengths(call, extras);
         block.scores(call, options);
-        block.arrays(extras, |extra| !matches!(extra, Extra::CuQ | Extra::CuK));
+        block.numbers(extras, false);
         block
     }
 
@@ -78,27 +80,34 @@ impl Block {
         tiles: Tiles,
     ) -> Result<Block, cuda::Error> {
         let mut block = Block::begin(options);
-        let Tiles { config, counter, map } = tiles;
+        let Tiles { config, counter, parts, map } = tiles;
         for (tensor, rows) in [(q, config.query_tiles().1), (k, config.keys), (v, config.keys)] {
             block.map(map(&tensor.tiled(rows))?);
         }
-        if warpgroup::stores_tiles(config, call.problem.dims(), call.sequences.is_some()) {
-            block.map(map(&o.tiled(warpgroup::WARP_ROWS))?);
-            block.log_sum_exp(call, lse);
-        } else {
-            block.result(call, o, lse);
+        if call.sequences.is_some() {
+            block.map(map(&v.tiled(1))?);
+        }
+        match parts {
+            Some(parts) => block.parts(parts),
+            None if warpgroup::stores_tiles(config, call.problem.dims(), call.sequences.is_some()) => {
+                block.map(map(&o.tiled(warpgroup::WARP_ROWS))?);
+                block.log_sum_exp(call, lse);
+            }
+            None => block.result(call, o, lse),
         }
         block.lengths(call, extras);
         block.scores(call, options);
-        block.arrays(extras, |extra| !matches!(extra, Extra::CuQ | Extra::CuK));
+        block.numbers(extras, parts.is_some());
+        let sequences = call.sequences.map(|sequences| sequences.count);
+        call.sequences.into_iter().for_each(|sequences| block.push(sequences.longest.to_le_bytes()));
         block.push(call.problem.heads().to_le_bytes());
-        block.push(call.problem.batch().to_le_bytes());
-        block.push((warpgroup::section(&call.problem) as u32).to_le_bytes());
+        block.push(sequences.unwrap_or(call.problem.batch()).to_le_bytes());
+        block.push((warpgroup::section(&call.problem, sequences) as u32).to_le_bytes());
         counter.into_iter().for_each(|counter| block.push(counter.to_le_bytes()));
         Ok(block)
     }
 
-    /// The same where keys are split: parts take the place of the result, and sinks are left to the kernel that joins them.
+    /// The same where keys are split: parts take the place of the result.
     pub fn of_parts(
         call: &Call,
         options: &Options,
@@ -111,7 +120,7 @@ impl Block {
         block.parts(parts);
         block.lengths(call, extras);
         block.scores(call, options);
-        block.arrays(extras, |extra| !matches!(extra, Extra::CuQ | Extra::CuK | Extra::Sinks));
+        block.numbers(extras, true);
         block
     }
 
@@ -168,6 +177,15 @@ impl Block {
         self.push(call.problem.queries().to_le_bytes());
         self.push(call.problem.keys().to_le_bytes());
         self.arrays(extras, |extra| matches!(extra, Extra::CuQ | Extra::CuK));
+    }
+
+    /// What is read beside tensors and lengths. Where keys are split, sinks are left to the kernel that joins the parts.
+    fn numbers(&mut self, extras: &Extras<Memory>, split: bool) {
+        self.arrays(extras, |extra| match extra {
+            Extra::CuQ | Extra::CuK => false,
+            Extra::Sinks => !split,
+            _ => true,
+        });
     }
 
     fn scores(&mut self, call: &Call, options: &Options) {

@@ -308,11 +308,11 @@ impl Config {
         self.has_room(problem.dims(), features.is_crowded()) && self.has_room_for_mask(problem)
     }
 
-    /// What is asked for, and one call does not launch such a kernel with.
-    pub fn lacks(&self, features: &Features) -> Option<&'static str> {
+    /// Whether its copies reach the tensors.
+    pub const fn reaches(&self, features: &Features) -> bool {
         match self.math {
-            Math::Warpgroup => features.beyond_hopper(),
-            Math::Tensor | Math::Scalar => None,
+            Math::Warpgroup => !features.unmapped,
+            Math::Tensor | Math::Scalar => true,
         }
     }
 

@@ -39,10 +39,6 @@ pub enum Error {
     Mixed { queries: String, keys: String },
     #[error("config {id} does not compute {problem}: {found}, expected {expected}")]
     Unsupported { id: u32, problem: String, found: String, expected: String },
-    #[error(
-        "one call does not launch config {id} with {lacked} yet: use config {others}, or leave the choice to the planner"
-    )]
-    Lacking { id: u32, lacked: &'static str, others: String },
     #[error("config {id} does not run on {gpu}: expected sm_90, the one that has its instructions")]
     Architecture { id: u32, gpu: String },
     #[error("config {id} has no scalar math: expected one of configs 1 to {last}")]

@@ -9,6 +9,8 @@ use crate::scoring::ScoreKind;
 pub struct Features {
     /// Sequences that lie one behind the other.
     pub packed: bool,
+    /// Nobody has said how long the longest of them is, other than as long as all together.
+    pub unbounded: bool,
     pub documents: bool,
     pub sinks: bool,
     /// Scores do not stay as they are.
@@ -21,6 +23,7 @@ impl Features {
     pub fn of(problem: &Problem) -> Features {
         Features {
             packed: problem.packed().is_some(),
+            unbounded: false,
             documents: problem.documents(),
             sinks: problem.sinks(),
             scored: problem.score() != ScoreKind::Plain,
@@ -31,11 +34,5 @@ impl Features {
     /// Whether kernels keep more in mind than others: where their sequence begins and ends, or who is in which document.
     pub const fn is_crowded(&self) -> bool {
         self.packed || self.documents
-    }
-
-    /// The first with which one call does not launch kernels for sm_90a yet.
-    pub fn beyond_hopper(&self) -> Option<&'static str> {
-        let asked = [("packed sequences", self.packed), ("tensors that no tensor map describes", self.unmapped)];
-        asked.into_iter().find_map(|(what, is_asked)| is_asked.then_some(what))
     }
 }

@@ -202,7 +202,9 @@ pub fn plan_unsplit(problem: &Problem, features: &Features, gpu: &Gpu) -> Result
     let refused = || Error::Unplanned { problem: problem.to_string(), gpu: gpu.to_string() };
     let suits = |row: &&Row| row.is_of(problem);
     let has = |row: &Row| Config::by_id(row.config).filter(|config| row.holds(config, problem, features, gpu));
-    HOPPER_ROWS.iter().chain(&ROWS).filter(suits).find_map(has).ok_or_else(refused)
+    // Blocks that stay look at every tile that there may be, and at most of them in vain where each sequence may be as long as all.
+    let hopper = HOPPER_ROWS.iter().filter(|_| !features.unbounded);
+    hopper.chain(&ROWS).filter(suits).find_map(has).ok_or_else(refused)
 }
 
 impl Row {
@@ -221,7 +223,7 @@ impl Row {
         let blocks = || blocks(config, problem).saturating_mul(100);
         let percent = |percent: u32| u64::from(percent) * u64::from(gpu.processors);
         config.runs_on(gpu.capability)
-            && config.lacks(features).is_none()
+            && config.reaches(features)
             && (percent(least)..=percent(most)).contains(&blocks())
             && config.has_room(dims, features.is_crowded())
             && config.has_room_for_mask(problem)
@@ -331,17 +333,21 @@ mod tests {
         assert_eq!(planned("B1 H64 S128 D128", &Gpu::H200), 7);
     }
 
-    /// Few queries with many keys, packed sequences, and tensors that no tensor map describes.
+    /// Few queries with many keys, packed sequences each of which may be as long as all, and tensors that no tensor map describes.
     #[test]
     fn the_rest_stays_with_the_kernels_of_sm_80() {
         assert_eq!(planned("B64 H32 Sq16 Sk4096 D128", &Gpu::H200), 21);
-        assert_eq!(planned("H32 S4096,100 D64", &Gpu::H200), 8);
-        let (problem, unmapped) =
-            ("B4 H32 S4096 D64".parse().unwrap(), Features { unmapped: true, ..Features::default() });
-        assert_eq!(plan_features(&problem, &unmapped, &Gpu::H200).unwrap().id, 8);
-        for feature in ["alibi", "softcap30", "sinks", "documents", "window100/0"] {
-            let problem = format!("B4 H32 S4096 D64 {feature}").parse().unwrap();
-            assert_eq!(plan(&problem, &Gpu::H200).unwrap().math, Math::Warpgroup, "{problem}");
+        let problem = "B4 H32 S4096 D64".parse().unwrap();
+        let planned_with = |features| plan_features(&problem, &features, &Gpu::H200).unwrap().id;
+        assert_eq!(planned_with(Features { unmapped: true, ..Features::default() }), 8);
+        assert_eq!(planned_with(Features { packed: true, unbounded: true, ..Features::default() }), 8);
+        assert_eq!(planned_with(Features { packed: true, ..Features::default() }), 13);
+        for problem in ["alibi", "softcap30", "sinks", "documents", "window100/0"]
+            .map(|feature| format!("B4 H32 S4096 D64 {feature}"))
+            .into_iter()
+            .chain(["H32 S4096,100 D64".into(), "H32 S4096,100 D256 causal".into()])
+        {
+            assert_eq!(plan(&problem.parse().unwrap(), &Gpu::H200).unwrap().math, Math::Warpgroup, "{problem}");
         }
     }
 
@@ -357,13 +363,10 @@ mod tests {
     /// 33 heads of 1,024 rows together, in whatever sequences.
     #[test]
     fn packed_sequences_count_by_their_rows() {
-        assert_eq!(planned("H33 S1000,24 D64", &Gpu::H200), 8);
-        assert_eq!(planned("H33 S896,1 D64", &Gpu::H200), 8);
-        assert_eq!(planned("H33 S895,1 D64", &Gpu::H200), 9);
-        assert_eq!(
-            splits(&format!("B64 H8 Sq{} Sk{} D128", ["1"; 64].join(","), ["4096"; 64].join(",")), &Gpu::H200),
-            1
-        );
+        assert_eq!(planned("H33 S1000,24 D64", &PLAIN), 8);
+        assert_eq!(planned("H33 S896,1 D64", &PLAIN), 8);
+        assert_eq!(planned("H33 S895,1 D64", &PLAIN), 9);
+        assert_eq!(splits(&format!("B64 H8 Sq{} Sk{} D128", ["1"; 64].join(","), ["4096"; 64].join(",")), &PLAIN), 1);
     }
 
     /// Config 8 would spill, whether or not the problem says that there are sequences in it.
@@ -373,7 +376,7 @@ mod tests {
         let planned_with = |features| plan_unsplit(&problem, &features, &PLAIN).unwrap().id;
         assert_eq!(planned_with(Features::default()), 8);
         assert_eq!(planned_with(Features { packed: true, ..Features::default() }), 7);
-        assert_eq!(planned("H33 S1000,24 D128", &Gpu::H200), 7);
+        assert_eq!(planned("H33 S1000,24 D128", &PLAIN), 7);
     }
 
     #[test]

@@ -114,8 +114,15 @@ fn agrees(problem: &Problem, options: &Options) {
             agrees_with(problem, &options.clone().debug(), &split.debug());
         }
     }
-    for config in HOPPER.iter().filter(|config| config.serves(problem) && problem.packed().is_none()) {
+    agrees_on_90a(problem, options);
+}
+
+fn agrees_on_90a(problem: &Problem, options: &Options) {
+    for config in HOPPER.iter().filter(|config| config.serves(problem)) {
         agrees_with(problem, options, config);
+        if problem.packed().is_none() {
+            agrees_with(problem, options, &Config { splits: 3, ..*config });
+        }
     }
 }
 
@@ -148,20 +155,21 @@ fn agrees_with(problem: &Problem, options: &Options, config: &Config) {
         }
         block.bytes().to_vec()
     };
-    if config.math == Math::Warpgroup {
-        let counter = resolved.buffers.iter().any(|one| one.name == "counter").then(|| buffer("counter"));
-        let tiles = Tiles { config, counter, map: &|map| Ok(told(map)) };
-        let block = Block::of_tiles(&call, options, [&q, &k, &v], [&o, &lse], &extras, tiles);
-        return assert_eq!(launched(block.unwrap()), expected(0), "{problem}, config {}", config.id);
-    }
-    if config.splits == 1 {
-        let block = Block::new(&call, options, [&q, &k, &v], &o, &lse, &extras);
-        return assert_eq!(launched(block), expected(0), "{problem}");
-    }
-    let [outputs, statistics] = ["part_outputs", "part_statistics"].map(buffer);
-    let parts = Parts { outputs, statistics, splits: config.splits };
-    let block = Block::of_parts(&call, options, [&q, &k, &v], parts, &extras);
-    assert_eq!(launched(block), expected(0), "{problem}");
+    let parts = (config.splits > 1).then(|| {
+        let [outputs, statistics] = ["part_outputs", "part_statistics"].map(buffer);
+        Parts { outputs, statistics, splits: config.splits }
+    });
+    let block = match (config.math, parts) {
+        (Math::Warpgroup, parts) => {
+            let counter = resolved.buffers.iter().any(|one| one.name == "counter").then(|| buffer("counter"));
+            let tiles = Tiles { config, counter, parts, map: &|map| Ok(told(map)) };
+            Block::of_tiles(&call, options, [&q, &k, &v], [&o, &lse], &extras, tiles).unwrap()
+        }
+        (_, Some(parts)) => Block::of_parts(&call, options, [&q, &k, &v], parts, &extras),
+        (_, None) => Block::new(&call, options, [&q, &k, &v], &o, &lse, &extras),
+    };
+    assert_eq!(launched(block), expected(0), "{problem}, config {}", config.id);
+    let Some(parts) = parts else { return };
     assert_eq!(Block::joining(&call, &o, &lse, parts, &extras).bytes(), expected(1), "{problem}");
     assert_eq!(call.joining_grid(), resolved.launches[1].grid, "{problem}");
 }
@@ -185,7 +193,8 @@ fn the_block_is_the_recipes() {
     }
 }
 
-/// Types, layouts, masks, groups of heads, heads whose output goes out as tiles and not, sections of heads, more tiles than processors.
+/// Types, layouts, masks, groups of heads, heads whose output goes out as tiles and not, sections of heads, more tiles than
+/// processors, packed sequences.
 #[test]
 fn the_block_of_sm_90a_is_the_recipes() {
     for text in [
@@ -196,14 +205,13 @@ fn the_block_of_sm_90a_is_the_recipes() {
         "B1 H12/4 Sq500 Sk70000 D64 causal",
         "B8 H20 Sq500 Sk20 D64",
         "B2 H12/2 Sq50 Sk7 D96 causal bshd",
+        "H6/2 Sq500,1,300 Sk700,3,0 D64",
+        "bf16 H12/4 Sq500,0,300 Sk70000,3,20 D128 causal bshd",
+        "H6/2 Sq500,1,300 Sk700,3,0 D192/128 window30/4 sinks",
     ] {
         let problem: Problem = text.parse().unwrap();
         assert!(HOPPER.iter().any(|config| config.serves(&problem)), "{text}");
-        let options = Options::new().mask(problem.mask()).scale(problem.scale());
-        HOPPER
-            .iter()
-            .filter(|config| config.serves(&problem))
-            .for_each(|config| agrees_with(&problem, &options, config));
+        agrees_on_90a(&problem, &Arrays::new(&problem).options(&problem));
     }
 }
 

@@ -17,7 +17,7 @@ const BATCHES: u32 = 11;
 fn call(attempt: &Attempt, loaded: &Loaded<Config>) -> usize {
     let call = attempt.check().unwrap();
     let config = attempt.options.config_for(&call, &Gpu::H200).unwrap();
-    attention::kernels::check_call(&call.problem, &call.features, &config).unwrap();
+    attention::kernels::check_features(&call.problem, &call.features, &config).unwrap();
     let key = Key::new(0, &call, &attempt.options, &config);
     let kernel = loaded.get(&key).unwrap_or_else(|| loaded.keep(key, Arc::new(config)));
     let grid = call.grid(&kernel, Gpu::H200.processors);

@@ -3,6 +3,7 @@
 mod bad_input;
 mod cost;
 mod keys;
+mod packed;
 mod splits;
 
 use super::arguments::{self, Placed};
@@ -80,7 +81,7 @@ impl<'a> Attempt<'a> {
         if config.math != Math::Warpgroup {
             return Block::new(call, &self.options, self.inputs(), &self.o, &self.lse, &self.extras);
         }
-        let tiles = Tiles { config, counter: Some(0x1000), map: &|_| Ok([0; MAP_BYTES]) };
+        let tiles = Tiles { config, counter: Some(0x1000), parts: None, map: &|_| Ok([0; MAP_BYTES]) };
         Block::of_tiles(call, &self.options, self.inputs(), [&self.o, &self.lse], &self.extras, tiles)
             .expect("a map is there")
     }

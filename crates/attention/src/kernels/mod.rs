@@ -128,20 +128,8 @@ fn others(math: Math, heads: Heads, dims: Dims, crowded: bool) -> String {
     Some(serving((math, heads))).filter(|ids| !ids.is_empty()).unwrap_or_else(|| serving((Math::Tensor, Heads::Apart)))
 }
 
-/// Whether one call launches the configuration with what it is asked for, and it computes the problem.
-pub fn check_call(problem: &Problem, features: &Features, config: &Config) -> Result<(), Error> {
-    if let Some(lacked) = config.lacks(features) {
-        return Err(Error::Lacking {
-            id: config.id,
-            lacked,
-            others: others(Math::Tensor, Heads::Apart, problem.dims(), features.is_crowded()),
-        });
-    }
-    check_features(problem, features, config)
-}
-
-/// The same where more is asked for than the problem says.
-fn check_features(problem: &Problem, features: &Features, config: &Config) -> Result<(), Error> {
+/// Whether the configuration computes the problem, where more is asked for than it says.
+pub fn check_features(problem: &Problem, features: &Features, config: &Config) -> Result<(), Error> {
     check_kind(problem.dtype(), problem.dims())?;
     let (dims, crowded) = (problem.dims(), features.is_crowded());
     let refuse = |found: String, expected: String| {

@@ -51,7 +51,7 @@ pub fn forward(
     }
     args.push(integer("heads", Element::U32, "h")?);
     args.push(integer("batch", Element::U32, "b")?);
-    args.push(integer("section", Element::U32, &section(problem).to_string())?);
+    args.push(integer("section", Element::U32, &section(problem, packed.then(|| problem.batch())).to_string())?);
     args.extend(counts(mask, packed).then(|| named("counter", Argument::buffer("counter"))));
     let shares = if split { " * splits" } else { "" };
     let blocks = format!("min(processors, ceil_div(sq, {}){shares} * h * b)", config.rows);
@@ -65,17 +65,22 @@ pub fn forward(
 const SECTION_BYTES: u64 = 64 << 20;
 const SECTION_HEADS: [u64; 2] = [256, 32];
 
-/// Heads of a section. Without a mask all tiles are as long, and heads follow each other.
-pub fn section(problem: &Problem) -> u64 {
+/// Heads of a section. Without a mask all tiles are as long, and heads follow each other. Of packed sequences, so many, they are as long as
+/// they are in the mean: how long each is, a GPU may be the only one to know.
+pub fn section(problem: &Problem, sequences: Option<u32>) -> u64 {
     if problem.mask() == MaskKind::None {
         return 1;
     }
+    let (entries, keys) = match sequences {
+        Some(count) => (count, problem.k_shape().rows.div_ceil(count.max(1))),
+        None => (problem.batch(), problem.keys()),
+    };
     let columns = u64::from(problem.head_dim() + problem.value_dim());
-    let bytes = u64::from(problem.keys().max(1)) * columns * problem.dtype().bytes() as u64;
+    let bytes = u64::from(keys.max(1)) * columns * problem.dtype().bytes() as u64;
     let (heads, group) = (u64::from(problem.heads()), u64::from(problem.heads() / problem.kv_heads()));
     let [narrow, wide] = SECTION_HEADS;
     let most = if columns > 128 { wide } else { narrow };
-    (SECTION_BYTES / bytes * group).clamp(1, most).min(heads * u64::from(problem.batch()))
+    (SECTION_BYTES / bytes * group).clamp(1, most).min(heads * u64::from(entries))
 }
 
 /// What blocks count their tiles with, if they do.
