@@ -54,8 +54,10 @@ fn sizes(of: &Problem, config: &Config) -> [u32; 3] {
     match (math, of.mask()) {
         // Two blocks of queries, and for each split one tile of keys more than there are stages, the last of each ragged.
         (Math::Tensor | Math::Scalar, _) => [rows + 1, keys * stages * splits + keys / 2 + 1, 2],
-        // Tiles of the output with so few keys that copies of the next run ahead, and so many of them that every stage comes round again.
-        (Math::Warpgroup, MaskKind::None) => [rows + 1, keys * splits + keys / 2 + 1, 2 * stages],
+        // Tiles of the output with so few keys that copies of the next run ahead, and so many of them that every stage comes round as often as warps
+        // arrive at its barrier: a count of arrivals that is off by one is then off by a phase. Two blocks of two tiles for each head; a stage of
+        // queries comes round once for each.
+        (Math::Warpgroup, MaskKind::None) => [rows + 1, keys * splits + keys / 2 + 1, config.warpgroups() * stages.max(4)],
         (Math::Warpgroup, _) => [2 * rows + 1, 2 * rows + 1, 4],
     }
 }

@@ -342,7 +342,18 @@ impl<E: Element> Kept<E> {
     /// What was said with the tile. All lanes have read it when they go on.
     #[track_caller]
     pub fn note(&self) -> [U32; 4] {
-        let note = ld_shared_v4::<u32>(self.tiles.stages.note(self.held.get()));
+        self.note_of(self.held.get())
+    }
+
+    /// The same of the tile before, until it is released.
+    #[track_caller]
+    pub fn note_before(&self) -> [U32; 4] {
+        self.note_of(self.before.get())
+    }
+
+    #[track_caller]
+    fn note_of(&self, stage: U32) -> [U32; 4] {
+        let note = ld_shared_v4::<u32>(self.tiles.stages.note(stage));
         bar_warp_sync();
         note.map(|word| word.reaching(Reach::Warpgroup))
     }

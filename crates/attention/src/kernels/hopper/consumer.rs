@@ -3,12 +3,12 @@
 use super::super::parts::Lengths;
 use super::super::parts::block::Block;
 use super::super::parts::masks::Mask;
-use super::super::parts::online_softmax::OnlineSoftmax;
 use super::super::parts::optimistic_softmax::OptimisticSoftmax;
 use super::super::parts::sequences::Sequences;
 use super::Setup;
 use super::position::Position;
 use super::query::Query;
+use super::result::WarpRows;
 use super::schedule::OutputTile;
 use crate::configs::{ROWS, product_columns};
 use std::ops::Range;
@@ -51,7 +51,7 @@ fn attend<E: Element>(
     let rows = Share::of_product(WARP_ROWS);
     let scale = setup.scores.exponent_scale();
     let mut softmax = OptimisticSoftmax::new(rows, scale, setup.joins_rows());
-    let mut finished = OnlineSoftmax::new(rows, scale);
+    let mut factors = setup.output.is_divided().then(|| RowVars::new("factor", rows, 1.0));
     let mut query = first_query();
     query.load();
     let mut position = Position::first(setup, &query, warpgroup, &mut keys);
@@ -81,7 +81,7 @@ fn attend<E: Element>(
 
         // P = exp(S - max), while O is still being summed.
         let scores = next_scores.finish();
-        when(position.is_first(), || softmax.finish(&mut finished));
+        when(position.is_first(), || setup.finish(&mut softmax, &mut factors, &query, &position, warpgroup));
         setup.weigh(scores, &mut softmax, &query, &key, &position, warpgroup);
         key.release();
 
@@ -89,7 +89,7 @@ fn attend<E: Element>(
         next_output.finish_either(
             position.is_first(),
             |output| {
-                setup.store(output, &mut finished, &mut query, &position, warpgroup);
+                setup.store(output, &factors, &mut query, &position, warpgroup);
             },
             |output| softmax.shrink(output),
         );
@@ -104,11 +104,11 @@ fn attend<E: Element>(
     setup.turns.wait(warpgroup);
     let output = warpgroup.mma_add_if(!position.was_first(), &mut output, &weights, value.view());
     setup.turns.pass(warpgroup);
+    setup.finish(&mut softmax, &mut factors, &query, &position, warpgroup);
     let output = output.finish();
     value.release();
     setup.skip(&mut values, position.skipped());
-    softmax.finish(&mut finished);
-    setup.store(output, &mut finished, &mut query, &position, warpgroup);
+    setup.store(output, &factors, &mut query, &position, warpgroup);
     query.release_before();
     setup.turns.end(warpgroup);
 }
@@ -136,19 +136,19 @@ impl<E: Element> Setup<'_, E> {
         position: &Position,
         warpgroup: &Warpgroup,
     ) {
-        self.score(scores, position, warpgroup);
+        self.score(scores, query, position, warpgroup);
         softmax.update(scores, |scores| {
             query.multiply_again(scores, key.transposed());
-            self.score(scores, position, warpgroup);
+            self.score(scores, query, position, warpgroup);
         });
     }
 
     /// Makes scores of an item's products, and hides what the mask hides.
-    fn score(&self, products: &mut Accumulator, position: &Position, warpgroup: &Warpgroup) {
+    fn score(&self, products: &mut Accumulator, queries: &Query<E>, position: &Position, warpgroup: &Warpgroup) {
         check(|| products.all(F32::is_finite), "scores are finite");
-        let documents = self.documents.map(|ids| ids.of(self.mask, &position.sequence(self)));
+        let documents = self.documents.map(|ids| ids.of(self.mask, &position.sequence(self, queries)));
         let mask = documents.as_ref().map_or(self.mask, |documents| documents);
-        let of = position.lengths(self);
+        let of = position.lengths(self, queries);
         let (block, tile) = (self.block_of(mask, of, position.block(), warpgroup), position.key_tile());
         let (query, key) = (block.first_row + warp_index() % 4 * WARP_ROWS, tile * self.config.keys);
         if !self.scores.are_plain() {
@@ -163,18 +163,38 @@ impl<E: Element> Setup<'_, E> {
         Block::new(mask, of, block * self.config.warpgroups() + warpgroup.number, ROWS, self.config.keys)
     }
 
+    /// Ends the softmax of the output tile before the item, while its output is still being summed.
+    fn finish(
+        &self,
+        softmax: &mut OptimisticSoftmax,
+        factors: &mut Option<RowVars>,
+        query: &Query<E>,
+        position: &Position,
+        warpgroup: &Warpgroup,
+    ) {
+        let rows = self.rows_before(query, position, warpgroup);
+        let found = self.output.store_softmax(self, &mut softmax.finish(), rows);
+        factors.iter_mut().zip(found).for_each(|(factors, found)| factors.set(found));
+    }
+
     /// Stores the output tile before the item.
     fn store(
         &self,
         output: &mut Accumulator,
-        softmax: &mut OnlineSoftmax,
+        factors: &Option<RowVars>,
         query: &mut Query<E>,
         position: &Position,
         warpgroup: &Warpgroup,
     ) {
-        let tile = position.tile_before();
+        let rows = self.rows_before(query, position, warpgroup);
+        self.output.store(self, output, factors.as_ref().map(RowVars::get), query, rows);
+    }
+
+    /// The warp's rows of the output tile before the item.
+    fn rows_before(&self, query: &Query<E>, position: &Position, warpgroup: &Warpgroup) -> WarpRows {
+        let tile = position.tile_before(self, query);
         let first_query = tile.block * self.config.rows + warpgroup.number * ROWS + warp_index() % 4 * WARP_ROWS;
-        self.output.store(self, output, softmax, query, tile, first_query);
+        WarpRows { tile, first_query }
     }
 
     /// The key tiles that a warpgroup takes of those of an output tile. It takes one at least.

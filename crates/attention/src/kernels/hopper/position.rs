@@ -9,21 +9,19 @@ use tile::prelude::*;
 
 /// An item is a key tile of a tile of the output. Every thread of the warpgroup holds the same.
 pub struct Position {
-    /// The output tile, and the one before it.
-    here: Held,
-    before: Held,
+    /// The block of queries.
+    block: Var<u32>,
+    /// The output tile before this one, where queries leave before it is stored. Others keep the note that came with them.
+    before: Option<Held>,
     /// Lengths and rows before, where sequences have their own, and the number of the head, where heads have one.
     sequence: Option<HeldSequence>,
     number: Option<Var<f32>>,
-    /// Whether there is one.
-    exists: Var<u32>,
-    /// The key tile, and where those of this output tile end.
+    /// The key tile, and where those of this output tile end: at zero, if there is no item. Each output tile has one.
     tile: Var<u32>,
     end: Var<u32>,
-    /// Key tiles of this output tile that only other warpgroups see, behind the last of this one's own.
-    left: Var<u32>,
-    /// Tiles of values that are to be skipped, once those of the output tile before have been used.
-    skipped: Var<u32>,
+    /// Tiles that only other warpgroups see, in the halves of a word: those of keys of this output tile, behind the last of this one's own; and
+    /// those of values that are to be skipped, once those of the output tile before have been used.
+    others: Var<u32>,
     /// Whether the item is the first of its output tile, and whether the item before it was.
     is_first: Var<u32>,
     was_first: Var<u32>,
@@ -82,26 +80,31 @@ impl Held {
     fn new(name: &str, tile: OutputTile, split: bool) -> Held {
         let [block, head, share] = ["block", "head", "share"].map(|word| format!("{word}{name}"));
         let share = split.then(|| var(&share, tile.share));
-        Held { block: var(&block, tile.block), head: var(&head, pack(tile)), share }
+        Held { block: var(&block, tile.block), head: var(&head, pack(tile.head, tile.batch)), share }
     }
 
     #[track_caller]
     fn set(&mut self, tile: OutputTile) {
         self.block.set(tile.block);
-        self.head.set(pack(tile));
+        self.head.set(pack(tile.head, tile.batch));
         self.share.iter_mut().for_each(|share| share.set(tile.share));
     }
 
     #[track_caller]
     fn get(&self) -> OutputTile {
-        let head = self.head.get();
+        let [head, batch] = unpack(self.head.get());
         let share = self.share.as_ref().map_or(0.into(), Var::get);
-        OutputTile { block: self.block.get(), head: head % (1 << 16), batch: head / (1 << 16), share }
+        OutputTile { block: self.block.get(), head, batch, share }
     }
 }
 
-fn pack(tile: OutputTile) -> U32 {
-    tile.head + tile.batch * (1 << 16)
+/// Two halves of a word.
+fn pack(low: U32, high: U32) -> U32 {
+    low + high * (1 << 16)
+}
+
+fn unpack(word: U32) -> [U32; 2] {
+    [word % (1 << 16), word / (1 << 16)]
 }
 
 impl Position {
@@ -119,15 +122,13 @@ impl Position {
         keys.skip(own.before);
         let split = setup.output.splits().is_some();
         Position {
-            here: Held::new("", tile, split),
-            before: Held::new("_before", tile, split),
+            block: var("block", tile.block),
+            before: setup.config.queries_leave_early().then(|| Held::new("_before", tile, split)),
             sequence: HeldSequence::new(&sequence),
             number: setup.scores.number(tile.head).map(|number| Var::new("number", number)),
-            exists: var("exists", 1),
             tile: var("key_tile", own.tiles.start),
             end: var("key_tile_end", own.tiles.end),
-            left: var("left", own.behind),
-            skipped: var("skipped", own.before),
+            others: var("others", pack(own.behind, own.before)),
             is_first: var("is_first", 1),
             was_first: var("was_first", 1),
         }
@@ -135,28 +136,28 @@ impl Position {
 
     #[track_caller]
     pub fn exists(&self) -> Pred {
-        self.exists.get().ne(0)
+        self.end.get().ne(0)
     }
 
     /// The block of queries.
     #[track_caller]
     pub fn block(&self) -> U32 {
-        self.here.block.get()
+        self.block.get()
     }
 
     /// The batch entry.
     #[track_caller]
-    pub fn sequence<E: Element>(&self, setup: &Setup<E>) -> Sequence {
-        let even = || setup.sequences.entry(self.here.get().batch);
+    pub fn sequence<E: Element>(&self, setup: &Setup<E>, query: &Query<E>) -> Sequence {
+        let even = || setup.sequences.entry(query.tile(setup).0.batch);
         self.sequence.as_ref().map_or_else(even, HeldSequence::get)
     }
 
     /// How many queries and keys it has.
     #[track_caller]
-    pub fn lengths<E: Element>(&self, setup: &Setup<E>) -> Lengths {
+    pub fn lengths<E: Element>(&self, setup: &Setup<E>, query: &Query<E>) -> Lengths {
         match (&self.sequence, &setup.sequences) {
             (None, Sequences::Even(of)) => *of,
-            _ => self.sequence(setup).of,
+            _ => self.sequence(setup, query).of,
         }
     }
 
@@ -185,14 +186,14 @@ impl Position {
 
     /// The output tile before this one.
     #[track_caller]
-    pub fn tile_before(&self) -> OutputTile {
-        self.before.get()
+    pub fn tile_before<E: Element>(&self, setup: &Setup<E>, query: &Query<E>) -> OutputTile {
+        self.before.as_ref().map_or_else(|| query.tile_before(setup), Held::get)
     }
 
     /// Tiles of values between those of the output tile before and those of this one.
     #[track_caller]
     pub fn skipped(&self) -> U32 {
-        self.skipped.get()
+        unpack(self.others.get())[1]
     }
 
     /// On to the next item, and where this was the last of its output tile, to the queries of the next one.
@@ -208,27 +209,26 @@ impl Position {
         self.is_first.set(0);
         self.tile += 1;
         when(self.tile.get().ge(self.end.get()), || {
-            self.before.set(self.here.get());
+            self.before.iter_mut().for_each(|before| before.set(query.tile(setup).0));
             self.is_first.set(1);
             query.exchange();
             let (tile, exists) = query.tile(setup);
-            self.exists.set(exists);
-            let left = self.left.get();
+            let [left, _] = unpack(self.others.get());
             when(exists.eq(0), || {
-                self.skipped.set(left);
+                self.end.set(0);
+                self.others.set(pack(0.into(), left));
                 setup.skip(keys, left);
             });
             when(exists.ne(0), || {
                 let sequence = setup.sequences.entry(tile.batch);
                 let own = setup.own_key_tiles(sequence.of, tile, warpgroup);
-                self.here.set(tile);
+                self.block.set(tile.block);
                 self.sequence.iter_mut().for_each(|held| held.set(&sequence));
                 self.number.iter_mut().zip(setup.scores.number(tile.head)).for_each(|(held, number)| held.set(number));
                 self.tile.set(own.tiles.start);
                 self.end.set(own.tiles.end);
-                self.left.set(own.behind);
                 let skipped = left + own.before;
-                self.skipped.set(skipped);
+                self.others.set(pack(own.behind, skipped));
                 setup.skip(keys, skipped);
                 query.load();
             });

@@ -38,10 +38,19 @@ impl<E: Element> Query<E> {
     }
 
     /// Which tile of the output they belong to, and whether there is one at all (else 0).
+    #[track_caller]
     pub fn tile(&self, setup: &Setup<E>) -> (OutputTile, U32) {
         let [block, head, batch, exists] = self.kept.note();
         let share = setup.output.splits().map_or(0.into(), |_| exists - 1);
         (OutputTile { block, head, batch, share }, exists)
+    }
+
+    /// The tile of the output before this one, as long as its queries have not left.
+    #[track_caller]
+    pub fn tile_before(&self, setup: &Setup<E>) -> OutputTile {
+        let [block, head, batch, exists] = self.kept.note_before();
+        let share = setup.output.splits().map_or(0.into(), |_| exists - 1);
+        OutputTile { block, head, batch, share }
     }
 
     /// `scores = queries · keys`

@@ -1,11 +1,11 @@
-//! Where the output goes: as tiles, through the memory that its queries had, or row by row.
+//! Where the output goes: as tiles, through the memory that its queries had, or row by row. What is known of a row before its output is, goes out
+//! before, so that warps have less to keep in mind.
 
 use super::super::parts::destination::Destination;
 use super::super::parts::epilogue::store_log_sum_exp;
-use super::super::parts::key_share::KeyShare;
 use super::super::parts::online_softmax::OnlineSoftmax;
 use super::super::parts::row_order::{RowOrder, RowsFrom};
-use super::super::parts::sequences::LogSumExp;
+use super::super::parts::sequences::{LogSumExp, Sequence};
 use super::query::Query;
 use super::schedule::OutputTile;
 use super::{Setup, stores_tiles};
@@ -16,6 +16,19 @@ use tile::prelude::*;
 pub enum Output<E> {
     Tiles { o: TensorMap<E>, lse: LogSumExp },
     Rows(Destination<E>),
+}
+
+/// A warp's rows of a tile of the output, from the first query on.
+#[derive(Clone, Copy)]
+pub struct WarpRows {
+    pub tile: OutputTile,
+    pub first_query: U32,
+}
+
+impl WarpRows {
+    fn of<'s>(&self, sequence: &'s Sequence) -> RowsFrom<'s> {
+        RowsFrom { sequence, order: RowOrder::OneHead, head: self.tile.head, first: self.first_query }
+    }
 }
 
 impl<E: Element> Output<E> {
@@ -43,35 +56,68 @@ impl<E: Element> Output<E> {
         }
     }
 
-    /// A warp's rows, from `first_query` on; the softmax is yet to be gathered and to divide them.
+    /// Whether the output is multiplied when it is complete. Shares of the keys are divided by who joins them.
+    pub fn is_divided(&self) -> bool {
+        self.splits().is_none()
+    }
+
+    /// Stores what the softmax, which is yet to be gathered, says of its rows. Returns by what their output is to be multiplied.
+    pub fn store_softmax(&self, setup: &Setup<E>, softmax: &mut OnlineSoftmax, rows: WarpRows) -> Option<Rows> {
+        let sequence = setup.sequences.entry(rows.tile.batch);
+        let own = rows.of(&sequence);
+        softmax.gather();
+        let shrink = setup.sinks.map(|sinks| sinks.of(own.head).join_softmax(softmax));
+        match self {
+            Output::Tiles { lse, .. } | Output::Rows(Destination::Result { lse, .. }) => {
+                store_log_sum_exp(softmax.log_sum_exp(), lse, &own);
+                let inverse = softmax.inverse_sum();
+                Some(shrink.map_or(inverse, |shrink| shrink * inverse))
+            }
+            Output::Rows(Destination::Scratch(scratch)) => {
+                let share = softmax.max().share();
+                for row in 0..share.rows_per_lane() {
+                    when(own.has(share.row(row)), || {
+                        let query = own.query(share.row(row));
+                        let parts = scratch.row(&sequence, query, own.head, setup.dims.value);
+                        parts.store_statistics(rows.tile.share, row, softmax);
+                    });
+                }
+                None
+            }
+        }
+    }
+
+    /// Stores the output, multiplied by `factors`.
     pub fn store(
         &self,
         setup: &Setup<E>,
         sums: &mut Accumulator,
-        softmax: &mut OnlineSoftmax,
+        factors: Option<Rows>,
         query: &mut Query<E>,
-        tile: OutputTile,
-        first_query: U32,
+        rows: WarpRows,
     ) {
-        let OutputTile { block, head, batch, share } = tile;
-        let sequence = setup.sequences.entry(batch);
-        let own = RowsFrom { sequence: &sequence, order: RowOrder::OneHead, head, first: first_query };
-        softmax.gather();
-        setup.sinks.iter().for_each(|sinks| sinks.of(head).join(softmax, sums));
+        let sequence = setup.sequences.entry(rows.tile.batch);
+        let (own, columns) = (rows.of(&sequence), setup.dims.value);
+        factors.into_iter().for_each(|factors| sums.scale_rows(factors));
+        check(|| sums.all(F32::is_finite), "the output is finite");
         match self {
-            Output::Tiles { o, lse } => {
-                sums.scale_rows(softmax.inverse_sum());
-                check(|| sums.all(F32::is_finite), "the output is finite");
-                let rows = query.rows_before().with_columns(sums.columns());
-                rows.store(sums);
-                o.store(rows, TileAt { row: first_query, head, batch });
-                store_log_sum_exp(softmax.log_sum_exp(), lse, &own);
+            Output::Tiles { o, .. } => {
+                let OutputTile { head, batch, .. } = rows.tile;
+                let place = query.rows_before().with_columns(sums.columns());
+                place.store(sums);
+                o.store(place, TileAt { row: rows.first_query, head, batch });
             }
-            Output::Rows(destination) => {
-                let part = |splits| KeyShare::part(block, share, splits);
-                let share = destination.splits().map_or_else(|| KeyShare::whole(block), part);
-                let write = |rows: &Fragment, to: &Matrix<E>, first| to.store_in_chunks(rows, first);
-                destination.store_by(write, sums, softmax, setup.dims.value, &own, &share);
+            Output::Rows(Destination::Result { o, .. }) => {
+                own.matrix(o, columns).store_in_chunks(sums, rows.first_query);
+            }
+            Output::Rows(Destination::Scratch(scratch)) => {
+                let share = sums.share();
+                for row in 0..share.rows_per_lane() {
+                    when(own.has(share.row(row)), || {
+                        let parts = scratch.row(&sequence, own.query(share.row(row)), own.head, columns);
+                        parts.store_output(rows.tile.share, row, sums);
+                    });
+                }
             }
         }
         query.is_done_with_rows_before();

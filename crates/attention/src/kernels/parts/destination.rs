@@ -49,24 +49,11 @@ impl<E: Element> Destination<E> {
         rows: &RowsFrom,
         keys: &KeyShare,
     ) {
-        self.store_by(store_output, output, softmax, columns, rows, keys);
-    }
-
-    /// The same, where `write` writes a warp's rows of a result, from a first row on.
-    pub fn store_by(
-        &self,
-        write: impl FnOnce(&Fragment, &Matrix<E>, U32),
-        output: &mut Fragment,
-        softmax: &OnlineSoftmax,
-        columns: u32,
-        rows: &RowsFrom,
-        keys: &KeyShare,
-    ) {
         match self {
             Destination::Result { o, lse } => {
                 output.scale_rows(softmax.inverse_sum());
                 check(|| output.all(F32::is_finite), "the output is finite");
-                write(output, &rows.matrix(o, columns), rows.first);
+                store_output(output, &rows.matrix(o, columns), rows.first);
                 store_log_sum_exp(softmax.log_sum_exp(), lse, rows);
             }
             Destination::Scratch(scratch) => {

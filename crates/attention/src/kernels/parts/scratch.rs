@@ -59,15 +59,26 @@ impl Parts {
         self.statistics.load_pair(share * 2)
     }
 
-    /// The lane's `row`-th row of one share. Products have columns in sixteens, and lanes in pairs; those that the output does
-    /// not have are left out. Of the lanes that hold a row, the first writes its statistics.
+    /// The lane's `row`-th row of one share.
     pub fn store(&self, share: U32, row: usize, output: &Fragment, softmax: &OnlineSoftmax) {
+        self.store_output(share, row, output);
+        self.store_statistics(share, row, softmax);
+    }
+
+    /// Products have columns in sixteens, and lanes in pairs; those that the output does not have are left out.
+    pub fn store_output(&self, share: U32, row: usize, output: &Fragment) {
         let outputs = self.outputs.skip(share.widening_mul(self.columns));
         for (cell, pair) in output.pairs_of_row(row) {
             when(cell.is_before(self.columns), || outputs.store_pair(cell.column(), pair));
         }
+    }
+
+    /// Of the lanes that hold a row, the first writes its statistics.
+    pub fn store_statistics(&self, share: U32, row: usize, softmax: &OnlineSoftmax) {
         let of_row = |rows: Rows| rows.iter().nth(row).unwrap_or(0.0.into());
         let pair = [softmax.max(), softmax.sum()].map(of_row);
-        when(output.share().is_first_lane(), || self.statistics.store_pair(Coordinate::from(0) + share * 2, pair));
+        when(softmax.max().share().is_first_lane(), || {
+            self.statistics.store_pair(Coordinate::from(0) + share * 2, pair)
+        });
     }
 }

@@ -43,8 +43,13 @@ pub struct Sink {
 impl Sink {
     /// As if every row had seen one more key, with this score and a value of zeros.
     pub fn join(&self, softmax: &mut OnlineSoftmax, output: &mut Fragment) {
+        output.scale_rows(self.join_softmax(softmax));
+    }
+
+    /// The same before there is an output; returns by what it is then to shrink.
+    pub fn join_softmax(&self, softmax: &mut OnlineSoftmax) -> Rows {
         let max = self.logits.rows(softmax.max().share()) * LOG2_E;
         let [mine, _] = softmax.join(max, max.map(|_| 1.0.into()));
-        output.scale_rows(mine);
+        mine
     }
 }
