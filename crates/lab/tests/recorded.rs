@@ -17,11 +17,11 @@ fn recorded() -> Vec<(String, Noise)> {
     GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
     let columns: Vec<&str> = text.lines().next().unwrap().split(',').collect();
     let column = |name: &str| columns.iter().position(|other| *other == name).unwrap();
-    let [problem, round, contender, seconds] = ["problem", "round", "contender", "seconds"].map(column);
+    let [problem, round, kept, contender, seconds] = ["problem", "round", "kept", "contender", "seconds"].map(column);
     let mut rounds: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
     for line in text.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
-        if fields[contender].starts_with("candidate") {
+        if fields[contender].starts_with("candidate") && fields[kept] != "refused" {
             let key = (fields[problem].to_string(), fields[round].to_string());
             rounds.entry(key).or_default().push(fields[seconds].parse::<f64>().unwrap().ln());
         }
@@ -53,7 +53,11 @@ impl Stopwatch for Replayed<'_> {
     fn sample(&mut self, contender: usize) -> Result<Reading, String> {
         let noise = self.noise[self.random.usize(..self.noise.len())][self.random.usize(..2)];
         let seconds = if contender == 2 { self.peer } else { 1.0 };
-        Ok(Reading { seconds: Figure::new(1e-5 * seconds * noise.exp()), megahertz: Some(Figure::new(1980.0)) })
+        Ok(Reading {
+            seconds: Figure::new(1e-5 * seconds * noise.exp()),
+            megahertz: Some(Figure::new(1980.0)),
+            clocks: None,
+        })
     }
 }
 

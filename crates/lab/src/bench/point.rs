@@ -91,15 +91,17 @@ impl Point {
         let told = |why: String| format!("{}: {why}", self.problem);
         let faults = (0..self.contenders.len()).flat_map(|number| self.faults(number)).chain(self.other_code());
         let faults = faults.map(|(guard, why)| Objection::fail(guard, told(why)));
+        let of_clocks = (0..self.contenders.len()).filter_map(|number| self.clocks(number));
+        let (lies, unclear): (Vec<_>, Vec<_>) = of_clocks.partition(|one| matches!(one.state, State::Fail { .. }));
         let unnamed = self.unnamed_code().map(|why| Objection::not_run(Guard::LoadedCode, told(why)));
         let doubts = self.absent().into_iter().chain(self.boundless()).chain(self.launches()).chain(self.undecided());
         let doubts = doubts.map(|(guard, why)| Objection::ambiguous(guard, told(why)));
-        Objections::of(faults.chain(unnamed).chain(doubts))
+        Objections::of(faults.chain(lies).chain(unnamed).chain(unclear).chain(doubts))
     }
 
-    /// Whether what a contender left was right, and its times are such as a GPU can have.
+    /// Whether what a contender left was right, its clocks agree, and its times are such as a GPU can have.
     pub fn is_believed(&self, number: usize) -> bool {
-        self.contenders[number].offence.is_none() && self.impossible(number).is_none()
+        self.contenders[number].offence.is_none() && self.clocks(number).is_none() && self.impossible(number).is_none()
     }
 
     /// Why the times of a contender cannot be believed. What a peer computes is the peer's affair.
@@ -199,12 +201,18 @@ impl Point {
 pub mod tests {
     use super::*;
     use crate::gpu::Contract;
-    use crate::measure::{Reading, Round};
+    use crate::measure::{Clocks, Reading, Round};
 
     /// Twenty rounds in which each contender takes that many microseconds.
     pub fn point(microseconds: &[f64]) -> Point {
-        let reading = |time: &f64| Reading { seconds: Figure::new(time * 1e-6), megahertz: Some(Figure::new(1980.0)) };
-        let round = |_| Round { order: vec![], readings: microseconds.iter().map(reading).collect(), condition: None };
+        let plan = Plan { contract: Contract::Graph, calls: 10, sets: 10, warm_ups: 2, warm_up_sets: 1 };
+        let reading = |time: &f64| {
+            let all = time * 1e-6 * plan.calls as f64;
+            let clocks = Some(Clocks::new(all, all, all));
+            Reading { seconds: Figure::new(time * 1e-6), megahertz: Some(Figure::new(1980.0)), clocks }
+        };
+        let readings = || microseconds.iter().map(reading).collect();
+        let round = |_| Round { order: vec![], readings: readings(), refused: Some(vec![]), condition: None };
         let contender = |number: usize| Contender {
             name: format!("contender {number}"),
             identity: "machine code".into(),
@@ -215,7 +223,7 @@ pub mod tests {
         Point {
             subject: Subject { kernel: "k".into(), module: "m".into(), recipe: "r".into() },
             problem: "B1 H1 S64 D64".into(),
-            plan: Plan { contract: Contract::Graph, calls: 10, sets: 10, warm_ups: 2, warm_up_sets: 1 },
+            plan,
             peaks: Peaks { operations: Figure::new(1e15), bytes: Figure::new(1e12) },
             floor: Floor { operations: Figure::new(1e9), bytes: None },
             contenders: (0..microseconds.len()).map(contender).collect(),

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::clocks::Clocks;
 use super::interval::Interval;
 use super::verdict::{Versus, doubts};
 use crate::figures::Figure;
+use crate::gpu::Contract;
 use crate::guard::Guard;
 
 /// A round outside of this share of the median clock is dropped.
@@ -18,6 +20,24 @@ pub struct Reading {
     pub seconds: Figure,
     /// The clock meanwhile, where it was read.
     pub megahertz: Option<Figure>,
+    /// What three clocks said of all calls. Packs that are older than the question have nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<Clocks>,
+}
+
+impl Reading {
+    /// Why the clocks do not agree on it.
+    pub fn disagreement(&self, contract: Contract) -> Option<String> {
+        self.clocks?.disagreement(contract)
+    }
+}
+
+/// A sample that was taken again, since its clocks did not agree.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refused {
+    pub contender: usize,
+    pub reading: Reading,
 }
 
 /// One reading of each contender.
@@ -28,6 +48,9 @@ pub struct Round {
     pub order: Vec<usize>,
     /// By contender.
     pub readings: Vec<Reading>,
+    /// In the order in which they were taken. Packs that are older than the question have nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Vec<Refused>>,
     /// Of the GPU when the round ended, where it says so.
     pub condition: Option<Condition>,
 }
@@ -70,6 +93,18 @@ impl Rounds {
 
     pub fn dropped(&self) -> usize {
         self.0.len() - self.kept().len()
+    }
+
+    /// Every sample that was taken again, with the number of its round.
+    pub fn refused(&self) -> impl Iterator<Item = (usize, &Refused)> {
+        let rounds = self.0.iter().enumerate();
+        rounds.flat_map(|(number, round)| round.refused.iter().flatten().map(move |one| (number, one)))
+    }
+
+    /// The first sample that counts although its clocks do not agree: whose, and what they say.
+    pub fn disagreement(&self, contract: Contract) -> Option<(usize, String)> {
+        let all = self.0.iter().flat_map(|round| round.readings.iter().enumerate());
+        all.into_iter().find_map(|(contender, reading)| Some((contender, reading.disagreement(contract)?)))
     }
 
     /// Times of a contender in the rounds that count, in seconds.
@@ -122,8 +157,10 @@ mod tests {
     use super::*;
 
     fn round(times: &[f64], megahertz: f64) -> Round {
-        let reading = |&time| Reading { seconds: Figure::new(time), megahertz: Some(Figure::new(megahertz)) };
-        Round { order: (0..times.len()).collect(), readings: times.iter().map(reading).collect(), condition: None }
+        let reading =
+            |&time| Reading { seconds: Figure::new(time), megahertz: Some(Figure::new(megahertz)), clocks: None };
+        let readings = times.iter().map(reading).collect();
+        Round { order: (0..times.len()).collect(), readings, refused: Some(vec![]), condition: None }
     }
 
     #[test]

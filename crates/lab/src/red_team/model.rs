@@ -9,9 +9,9 @@ use cuda::Device;
 use super::workshop;
 use crate::bench::{Contender, Missing, Point};
 use crate::figures::Figure;
-use crate::gpu::{self, Clocks, Contract, Plan, WARM_UP};
-use crate::guard::{Guard, Objection, Objections};
-use crate::measure::{self, Limits, Reading, Rounds, Stopwatch};
+use crate::gpu::{self, Contract, Plan, WARM_UP};
+use crate::guard::{Guard, Objections};
+use crate::measure::{self, Clocks, Limits, Reading, Rounds, Stopwatch};
 
 /// What a contender did in one sample.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ impl Contest {
                 Err(why) => match watch.died {
                     // Without the one that died, from the beginning.
                     Some(which) => missing.push(Missing { name: self.actors.remove(which).name.into(), why }),
-                    None => return Ok(Objections::of([Objection::fail(Guard::Clocks, why)])),
+                    None => return Err(why),
                 },
             }
         };
@@ -171,13 +171,17 @@ impl Stopwatch for Watch<'_> {
             why.to_string()
         })?;
         let events = sample.seconds * self.plan.calls as f64;
-        let clocks = Clocks { events, timer: events * sample.timer, host: events * sample.host };
-        if let Some(why) = clocks.disagreement(self.plan.contract).filter(|_| self.compares_clocks) {
-            return Err(why);
-        }
         let offence = self.look(&sample, self.samples[contender]);
         self.offences[contender] = self.offences[contender].take().or(offence);
         self.samples[contender] += 1;
-        Ok(Reading { seconds: Figure::new(sample.seconds), megahertz: Some(Figure::new(sample.megahertz)) })
+        Ok(Reading {
+            seconds: Figure::new(sample.seconds),
+            megahertz: Some(Figure::new(sample.megahertz)),
+            clocks: Some(Clocks::new(events, events * sample.timer, events * sample.host)),
+        })
+    }
+
+    fn is_sound(&mut self, reading: &Reading) -> bool {
+        !self.compares_clocks || reading.disagreement(self.plan.contract).is_none()
     }
 }

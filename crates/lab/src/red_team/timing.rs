@@ -6,7 +6,7 @@ use super::{Attack, Place, row};
 use crate::bench::data;
 use crate::figures::Figure;
 use crate::guard::{Guard, Objection, Objections};
-use crate::measure::Rounds;
+use crate::measure::{Clocks, Reading, Refused, Rounds};
 
 #[rustfmt::skip] // One row per line.
 pub const ATTACKS: &[Attack] = &[
@@ -20,6 +20,8 @@ pub const ATTACKS: &[Attack] = &[
     row(HERE, "other-stream",          "a short call: the work goes on elsewhere after it",          &[Guard::AfterTiming], other_stream),
     row(HERE, "lying-clock",           "half the time, by a clock of its own",                       &[Guard::Clocks],      lying_clock),
     row(HERE, "lying-gpu",             "half the time, by all clocks of the GPU",                    &[Guard::Clocks],      lying_gpu),
+    row(HERE, "chosen-samples",        "the fastest of three samples: the others were taken again",  &[Guard::Clocks],      chosen_samples),
+    row(HERE, "peer-with-a-clock",     "faster than a peer whose own clock says so",                 &[Guard::Clocks],      peer_with_a_clock),
     row(HERE, "warm-cache",            "bandwidth, of a cache",                                      &[Guard::Floors],      warm_cache),
     row(HERE, "below-physics",         "a record",                                                   &[Guard::Floors],      below_physics),
     row(HERE, "zero-in-a-mean",        "a geometric mean with a zero in it",                         &[Guard::Floors, Guard::Decided], zero_in_a_mean),
@@ -81,6 +83,28 @@ fn lying_gpu(off: &[Guard]) -> Result<Objections, String> {
     candidate(Sample { host: 2.0, ..Sample::honest(5.0) }, off)
 }
 
+/// Whoever takes samples again until he likes one has nothing against those that he throws away.
+fn chosen_samples(off: &[Guard]) -> Result<Objections, String> {
+    let mut contest = Contest::against_peer(Sample::honest(HONEST));
+    contest.edit = |rounds| {
+        for round in &mut rounds.0 {
+            let slower = |contender: usize| {
+                let reading = round.readings[contender];
+                let seconds = Figure::new(reading.seconds.value() * 1.05);
+                Refused { contender, reading: Reading { seconds, ..reading } }
+            };
+            round.refused = Some([0, 0, 1, 1].map(slower).into());
+        }
+    };
+    contest.judge(off)
+}
+
+fn peer_with_a_clock(off: &[Guard]) -> Result<Objections, String> {
+    let mut contest = Contest::against_peer(Sample::honest(HONEST));
+    contest.actors[2] = Actor::new("peer", Sample { host: 0.5, ..Sample::honest(20.0) });
+    contest.judge(off)
+}
+
 /// One query against many keys is bound by memory: 67 MB take 14 µs.
 fn warm_cache(off: &[Guard]) -> Result<Objections, String> {
     let mut contest = Contest::against_peer(Sample::honest(5.0));
@@ -95,8 +119,17 @@ fn below_physics(off: &[Guard]) -> Result<Objections, String> {
 
 fn zero_in_a_mean(off: &[Guard]) -> Result<Objections, String> {
     let mut contest = Contest::against_peer(Sample::honest(HONEST));
-    contest.edit = |rounds| rounds.0[3].readings.iter_mut().take(2).for_each(|one| one.seconds = Figure::new(0.0));
+    contest.edit = |rounds| rounds.0[3].readings.iter_mut().take(2).for_each(|one| timed(one, 0.0));
     contest.judge(off)
+}
+
+/// All clocks say that a sample's calls took so many seconds each.
+fn timed(reading: &mut Reading, seconds: f64) {
+    let factor = seconds / reading.seconds.value();
+    let scaled = |figure: Figure| figure.value() * factor;
+    reading.seconds = Figure::new(seconds);
+    reading.clocks =
+        reading.clocks.map(|clocks| Clocks::new(scaled(clocks.events), scaled(clocks.timer), scaled(clocks.host)));
 }
 
 /// First A, then A again, then B, in every round, while the GPU grows slower.
@@ -106,7 +139,7 @@ fn drift(off: &[Guard]) -> Result<Objections, String> {
         for round in &mut rounds.0 {
             round.order = vec![0, 1, 2];
             for (reading, slower) in round.readings.iter_mut().zip([1.0, 1.03, 1.06]) {
-                reading.seconds = Figure::new(HONEST * 1e-6 * slower);
+                timed(reading, HONEST * 1e-6 * slower);
             }
         }
     };
