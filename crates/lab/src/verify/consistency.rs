@@ -4,14 +4,43 @@ use std::collections::BTreeMap;
 
 use crate::Settings;
 use crate::bench::Point;
+use crate::case::Case;
+use crate::harness;
 use crate::pack::manifest::Predicate;
 use crate::stages::half::Half;
 use crate::stages::{Evidence, Record, parity, sanitize};
 
 /// The first thing that does not fit.
-pub fn check(predicate: &Predicate, evidence: &Evidence) -> Result<(), String> {
+pub fn check(predicate: &Predicate, evidence: &Evidence, cases: &[&Case]) -> Result<(), String> {
     check_request(&predicate.settings, evidence)?;
-    check_gpu(predicate, evidence)
+    check_gpu(predicate, evidence)?;
+    cases.iter().try_for_each(|case| check_launches(case, evidence))
+}
+
+/// Logs of a GPU ask for the launches of the recipe, or all of them for none: they are older than the question.
+pub fn check_launches(case: &Case, evidence: &Evidence) -> Result<(), String> {
+    let Evidence { parity_gpu, sanitize_gpu, code_gpu, profile, .. } = evidence;
+    let (subject, expected) = (case.subject(), harness::asked(&case.kernel, &case.resolved.launches));
+    let is_older = *code_gpu == Half::NotAsked;
+    let told = |stage: &str| Err(format!("{stage}: the log asks for other launches than the recipe of {}", case.name));
+    if let Half::Ran(log) = parity_gpu
+        && log.kernels.iter().any(|entry| entry.subject == subject && entry.seen.asked != expected)
+    {
+        return told("parity");
+    }
+    if let Half::Ran(log) = sanitize_gpu {
+        let words = if is_older { vec![] } else { sanitize::gpu::asked(case) };
+        if log.kernels.iter().any(|entry| entry.subject == subject && entry.asked != words) {
+            return told("sanitize");
+        }
+    }
+    if let Record::Ran(log) = profile {
+        let expected = if is_older { vec![] } else { expected };
+        if log.kernels.iter().any(|entry| entry.subject == subject && entry.asked != expected) {
+            return told("profile");
+        }
+    }
+    Ok(())
 }
 
 /// Logs answer the request.
