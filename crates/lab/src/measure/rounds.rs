@@ -35,6 +35,14 @@ impl Reading {
     pub fn disagreement(&self, contract: Contract) -> Option<String> {
         self.clocks?.disagreement(contract)
     }
+
+    /// The same if a call had taken so many seconds, by all clocks.
+    pub(crate) fn taking(self, seconds: f64) -> Reading {
+        let factor = seconds / self.seconds.value();
+        let scaled = |figure: Figure| figure.value() * factor;
+        let clocks = self.clocks.map(|all| Clocks::new(scaled(all.events), scaled(all.timer), scaled(all.host)));
+        Reading { seconds: Figure::new(seconds), clocks, ..self }
+    }
 }
 
 /// A sample that was taken again, since its clocks did not agree.

@@ -313,7 +313,7 @@ fn grid() -> Vec<Point> {
             point.rounds.0.extend_from_within(..1);
         }
         for reading in point.rounds.0.iter_mut().flat_map(|round| &mut round.readings) {
-            reading.seconds = Figure::new(reading.seconds.value() * (0.99 + 0.02 * random.f64()));
+            *reading = reading.taking(reading.seconds.value() * (0.99 + 0.02 * random.f64()));
             reading.megahertz = Some(Figure::new(1960.0 + 30.0 * random.f64()));
         }
         point
