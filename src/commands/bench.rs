@@ -276,6 +276,7 @@ fn print_point(point: &Point) {
     for missing in &point.missing {
         println!("  {:<16} not measured: {}", missing.name, missing.why);
     }
+    point.unseen_calls().iter().for_each(|why| println!("  {why}"));
     if let State::Fail { why } = point.judge() {
         println!("  FAILED: {why}");
     }

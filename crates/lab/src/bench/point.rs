@@ -95,6 +95,7 @@ impl Point {
         let (lies, unclear): (Vec<_>, Vec<_>) = of_clocks.partition(|one| matches!(one.state, State::Fail { .. }));
         let unnamed = self.unnamed_code().map(|why| Objection::not_run(Guard::LoadedCode, told(why)));
         let doubts = self.absent().into_iter().chain(self.boundless()).chain(self.launches()).chain(self.undecided());
+        let doubts = doubts.chain(self.unseen_calls().map(|why| (Guard::AfterTiming, why.into())));
         let doubts = doubts.map(|(guard, why)| Objection::ambiguous(guard, told(why)));
         Objections::of(faults.chain(lies).chain(unnamed).chain(unclear).chain(doubts))
     }
@@ -142,6 +143,12 @@ impl Point {
         let alone = self.contenders.len() == CANDIDATES;
         let alone = alone.then(|| (Guard::Peers, "there is no peer".to_string()));
         missing.chain(unfit).chain(alone).collect()
+    }
+
+    /// One call of a sample may have done the work of all.
+    pub fn unseen_calls(&self) -> Option<&'static str> {
+        let why = "single calls were not checked: they share buffers, which show that one of them did the work";
+        (!self.plan.shows_every_call()).then_some(why)
     }
 
     /// On a GPU that we do not know no time is impossible.
@@ -291,6 +298,22 @@ pub mod tests {
         let mut unknown = point(&[10.0, 10.0, 12.0]);
         unknown.peaks.operations = Figure::new(f64::INFINITY);
         assert!(matches!(unknown.judge(), State::Ambiguous { why } if why.contains("no time is impossible")));
+    }
+
+    #[test]
+    fn calls_that_share_buffers_are_not_said_to_be_right() {
+        let mut warm = point(&[10.0, 10.0, 12.0]);
+        warm.plan.sets = 1;
+        assert!(matches!(&warm.judge(), State::Ambiguous { why } if why.contains("single calls were not checked")));
+        warm.contenders[0].offence = Some("did not do the work".into());
+        assert!(matches!(warm.judge(), State::Fail { .. }), "what is known is said first");
+        let mut alone = point(&[10.0, 10.0, 12.0]);
+        (alone.plan.sets, alone.plan.calls) = (1, 1);
+        for reading in alone.rounds.0.iter_mut().flat_map(|round| &mut round.readings) {
+            let all = reading.seconds.value();
+            reading.clocks = Some(Clocks::new(all, all, all));
+        }
+        assert_eq!(alone.judge(), State::Pass, "a call alone has its buffers for itself");
     }
 
     #[test]

@@ -4,9 +4,8 @@ use super::model::{Actor, Contest, Sample};
 use super::workshop::{case, edited, honest};
 use super::{Attack, Place, row};
 use crate::bench::data;
-use crate::figures::Figure;
 use crate::guard::{Guard, Objection, Objections};
-use crate::measure::{Clocks, Reading, Refused, Rounds};
+use crate::measure::{Refused, Rounds};
 
 #[rustfmt::skip] // One row per line.
 pub const ATTACKS: &[Attack] = &[
@@ -15,6 +14,7 @@ pub const ATTACKS: &[Attack] = &[
     row(HERE, "cached-by-content",     "fast calls: the answer for these inputs is known",           &[Guard::AfterTiming], cached),
     row(HERE, "first-calls-only",      "right for the first three samples",                          &[Guard::AfterTiming], first_calls_only),
     row(HERE, "one-works-for-all",     "n calls, of which one does something",                       &[Guard::AfterTiming], one_works_for_all),
+    row(HERE, "one-works-for-all-warm", "n calls in warm buffers, of which one does something",       &[Guard::AfterTiming], one_works_for_all_warm),
     row(HERE, "changed-while-timed",   "inputs made simpler between two calls",                      &[Guard::AfterTiming], changed_while_timed),
     row(HERE, "failed-launch",         "the time of launches that failed",                           &[Guard::AfterTiming], failed_launch),
     row(HERE, "other-stream",          "a short call: the work goes on elsewhere after it",          &[Guard::AfterTiming], other_stream),
@@ -63,6 +63,12 @@ fn one_works_for_all(off: &[Guard]) -> Result<Objections, String> {
     candidate(Sample { wrote: |_, call| call == 0, ..Sample::honest(2.0) }, off)
 }
 
+/// What all calls leave in one place, one of them can leave.
+fn one_works_for_all_warm(off: &[Guard]) -> Result<Objections, String> {
+    let sample = Sample { wrote: |_, call| call == 0, ..Sample::honest(2.0) };
+    Contest { cold: false, ..Contest::against_peer(sample) }.judge(off)
+}
+
 fn changed_while_timed(off: &[Guard]) -> Result<Objections, String> {
     candidate(Sample { kept_inputs: false, ..Sample::honest(5.0) }, off)
 }
@@ -90,8 +96,7 @@ fn chosen_samples(off: &[Guard]) -> Result<Objections, String> {
         for round in &mut rounds.0 {
             let slower = |contender: usize| {
                 let reading = round.readings[contender];
-                let seconds = Figure::new(reading.seconds.value() * 1.05);
-                Refused { contender, reading: Reading { seconds, ..reading } }
+                Refused { contender, reading: reading.taking(reading.seconds.value() * 1.05) }
             };
             round.refused = Some([0, 0, 1, 1].map(slower).into());
         }
@@ -119,17 +124,8 @@ fn below_physics(off: &[Guard]) -> Result<Objections, String> {
 
 fn zero_in_a_mean(off: &[Guard]) -> Result<Objections, String> {
     let mut contest = Contest::against_peer(Sample::honest(HONEST));
-    contest.edit = |rounds| rounds.0[3].readings.iter_mut().take(2).for_each(|one| timed(one, 0.0));
+    contest.edit = |rounds| rounds.0[3].readings.iter_mut().take(2).for_each(|one| *one = one.taking(0.0));
     contest.judge(off)
-}
-
-/// All clocks say that a sample's calls took so many seconds each.
-fn timed(reading: &mut Reading, seconds: f64) {
-    let factor = seconds / reading.seconds.value();
-    let scaled = |figure: Figure| figure.value() * factor;
-    reading.seconds = Figure::new(seconds);
-    reading.clocks =
-        reading.clocks.map(|clocks| Clocks::new(scaled(clocks.events), scaled(clocks.timer), scaled(clocks.host)));
 }
 
 /// First A, then A again, then B, in every round, while the GPU grows slower.
@@ -139,7 +135,7 @@ fn drift(off: &[Guard]) -> Result<Objections, String> {
         for round in &mut rounds.0 {
             round.order = vec![0, 1, 2];
             for (reading, slower) in round.readings.iter_mut().zip([1.0, 1.03, 1.06]) {
-                timed(reading, HONEST * 1e-6 * slower);
+                *reading = reading.taking(HONEST * 1e-6 * slower);
             }
         }
     };
