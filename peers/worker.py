@@ -5,7 +5,7 @@
 
     {"open": {"batch": 2, …}, "plan": {"contract": "graph", "calls": 300, "sets": 300, "warm_ups": 3, "rest": 0.002}}
                           → {"error": 0.4}
-    {"sample": true}      → {"seconds": 7.1e-6, "megahertz": 1965.0}
+    {"sample": true}      → {"seconds": 7.1e-6, "megahertz": 1965.0, "clocks": {"events": 2.14e-3, "timer": 2.13e-3, "host": 2.15e-3}}
     {"verify": true}      → {"error": 0.4}
     {"launch": true}      → {"cycles": 993.0}
 
@@ -71,13 +71,24 @@ class Opened:
             measure.rest(self.plan["rest"])
             for _ in range(self.plan["warm_ups"]):
                 self.run()  # the clock follows; meanwhile the host puts the sample behind
-            seconds = self.in_a_graph() if self.graph else self.call_by_call()
-        return {"seconds": seconds / self.plan["calls"], "megahertz": self.stamps.megahertz()}
+            seconds, clocks = self.in_a_graph() if self.graph else self.call_by_call()
+        return {"seconds": seconds / self.plan["calls"], "megahertz": self.stamps.megahertz(), "clocks": clocks}
 
     def in_a_graph(self):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
         self.run()
+        end.record()
+        start.synchronize()  # warm-ups are still under way
+        begun = time.perf_counter()
+        end.synchronize()
+        clocks = self.clocks(start, end, time.perf_counter() - begun)
+        return clocks["timer"], clocks
+
+    def clocks(self, start, end, host):
+        """What each says of all calls, in seconds: whoever asked compares them."""
         torch.cuda.synchronize()
-        return self.stamps.seconds()
+        return {"events": start.elapsed_time(end) * 1e-3, "timer": self.stamps.seconds(), "host": host}
 
     def call_by_call(self):
         """What the host does is part of what is timed, and stamps are not."""
@@ -93,8 +104,9 @@ class Opened:
         issued = time.perf_counter() - begun
         end.record()
         self.stamps.stamp(1)
-        torch.cuda.synchronize()
-        return {"stream": start.elapsed_time(end) * 1e-3, "latency": waited, "host": issued}[self.plan["contract"]]
+        end.synchronize()
+        clocks = self.clocks(start, end, time.perf_counter() - begun)
+        return {"stream": clocks["events"], "latency": waited, "host": issued}[self.plan["contract"]], clocks
 
     def one_by_one(self):
         """Seconds of all calls, each waited for before the next begins."""

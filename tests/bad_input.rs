@@ -141,16 +141,19 @@ fn a_stage_without_room_for_its_files_is_told_and_the_others_are_kept() {
 
 /// The signal that a file grew too long comes in the midst of writing the pack.
 #[test]
-fn killed_while_the_pack_is_written_the_old_one_stays_and_the_next_run_works() {
+fn killed_while_the_pack_is_written_the_old_one_stays_and_the_next_run_works_and_cleans_up() {
     let bench = Bench::new();
     let killed = bench.prove("ulimit -c 0; ulimit -f 4");
     assert!(killed.status.signal().is_some(), "{}", said(&killed));
     let hidden = |names: Vec<String>| matches!(&names[..], [name] if name.starts_with(".veriflash-"));
     assert!(hidden(bench.left()), "it was killed elsewhere: {:?}", bench.left());
     assert!(bench.prove("").status.success() && bench.verifies());
+    assert_eq!(bench.left(), ["pack"]);
     let killed = bench.prove("ulimit -c 0; ulimit -f 4");
     assert!(killed.status.signal().is_some(), "{}", said(&killed));
-    assert!(bench.verifies());
+    assert!(bench.verifies() && bench.left().len() == 2);
+    assert!(bench.prove("").status.success() && bench.verifies());
+    assert_eq!(bench.left(), ["pack"]);
 }
 
 #[test]

@@ -5,10 +5,11 @@ use std::process::{Command, Output};
 fn red_team(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_veriflash"));
     command.args(["prove", "--red-team"]).args(arguments).env("NO_COLOR", "1").env("PATH", "/nowhere");
+    command.env_remove("CUDA_HOME").env_remove("VERIFLASH_TOOLS");
     command.output().expect("the binary runs")
 }
 
-/// The table in the documentation is what the command prints where there is no GPU.
+/// The table in the documentation is what the command prints where there is neither ptxas nor a GPU.
 #[test]
 fn the_documented_table_is_what_the_command_prints() {
     let output = red_team(&[]);
@@ -37,6 +38,6 @@ fn json_has_every_attack_with_its_check() {
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let attacks = document["attacks"].as_array().expect("a list");
     assert!(attacks.len() >= 25, "{document:#}");
-    let here = attacks.iter().filter(|attack| attack["where"] != "GPU");
+    let here = attacks.iter().filter(|attack| attack["where"] != "GPU" && attack["where"] != "ptxas");
     assert!(here.clone().all(|attack| attack["state"] == "caught" && attack["checks"][0].is_string()), "{document:#}");
 }

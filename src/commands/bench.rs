@@ -141,7 +141,8 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
                 if text {
                     bar.suspend(|| println!("\n{}: {}: FAILED: {why}", case.problem, case.name));
                 }
-                failures.push(json!({ "problem": case.problem.to_string(), "kernel": case.name, "why": why }));
+                failures
+                    .push(json!({ "problem": case.problem.to_string(), "kernel": case.name, "why": why.to_string() }));
             }
         }
         bar.inc(1);
@@ -251,10 +252,10 @@ fn progress(points: usize) -> ProgressBar {
 fn print_point(point: &Point) {
     let Point { problem, plan, rounds, .. } = point;
     let kept = if plan.is_cold() { "cold" } else { "warm" };
-    let dropped = rounds.dropped();
+    let (dropped, retaken) = (rounds.dropped(), point.retaken());
     let rounds = rounds.0.len();
     println!(
-        "\n{problem}: {} by {}, {kept}, {} calls a sample, {rounds} rounds, {dropped} dropped",
+        "\n{problem}: {} by {}, {kept}, {} calls a sample, {rounds} rounds, {dropped} dropped, {retaken} samples taken again",
         point.subject.kernel, plan.contract, plan.calls
     );
     println!("  {:<16} {:>9} {:>9} {:>9} {:>8} {:>9}", "", "p50 µs", "p90", "p99", "TFLOP/s", "roofline");
@@ -275,6 +276,7 @@ fn print_point(point: &Point) {
     for missing in &point.missing {
         println!("  {:<16} not measured: {}", missing.name, missing.why);
     }
+    point.unseen_calls().iter().for_each(|why| println!("  {why}"));
     if let State::Fail { why } = point.judge() {
         println!("  FAILED: {why}");
     }

@@ -92,10 +92,11 @@ impl Board {
                 ties.join(", ")
             );
         }
-        let (rounds, dropped) = (point.rounds.0.len(), point.rounds.dropped());
+        let (rounds, dropped, retaken) = (point.rounds.0.len(), point.rounds.dropped(), point.retaken());
         let control = point.same().map_or(String::new(), |same| format!("; the first against itself {same}"));
+        let unseen = point.unseen_calls().map_or(String::new(), |why| format!("; {why}"));
         text + &format!(
-            "{rounds} rounds, {dropped} dropped, {} calls a sample by {}{control}\n",
+            "{rounds} rounds, {dropped} dropped, {retaken} samples taken again, {} calls a sample by {}{control}{unseen}\n",
             point.plan.calls, point.plan.contract
         )
     }

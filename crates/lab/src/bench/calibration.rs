@@ -43,7 +43,7 @@ impl Bencher {
     pub fn calibrate(&mut self, case: &Case, verdicts: usize, step: &dyn Fn()) -> Result<Calibration, String> {
         let plan = Plan::of(&case.problem, self.device(), Contract::Graph, true, self.patience.warm_up);
         let memories = drawn(case, self.seed, plan.sets)?;
-        let candidate = || Candidate::new(self.cuda(), case, plan, &memories);
+        let candidate = || Candidate::new(self.cuda(), case, plan, &memories).map_err(|why| why.to_string());
         let mut contenders = [candidate()?, candidate()?, candidate()?];
         let mut calibration = Calibration::default();
         for slowed in [false, true] {
@@ -57,6 +57,9 @@ impl Bencher {
             for number in 0..verdicts {
                 let mut watch = Watch { contenders: &mut contenders, until: Instant::now() + self.patience.time };
                 let rounds = measure::contest(&mut watch, 3, self.patience.limits, number as u64)?;
+                if let Some((_, why)) = rounds.disagreement(Contract::Graph) {
+                    return Err(why);
+                }
                 let verdict = rounds.versus(2).map_or("none".into(), |versus| versus.verdict.to_string());
                 *counts.entry(verdict).or_default() += 1;
                 step();
@@ -74,6 +77,10 @@ struct Watch<'a> {
 impl Stopwatch for Watch<'_> {
     fn sample(&mut self, contender: usize) -> Result<Reading, String> {
         self.contenders[contender].sample()
+    }
+
+    fn is_sound(&mut self, reading: &Reading) -> bool {
+        reading.disagreement(Contract::Graph).is_none()
     }
 
     fn has_time(&mut self) -> bool {

@@ -37,18 +37,21 @@ impl Bencher {
         let before = self.launches();
         let rounds = loop {
             let until = Instant::now() + self.patience.time;
-            let mut watch = Watch { runners: &mut runners, peers: &mut self.peers, until, died: None };
+            let mut watch = Watch { runners: &mut runners, peers: &mut self.peers, contract, until, died: None };
             let contenders = watch.runners.len();
-            match measure::contest(&mut watch, contenders, self.patience.limits, self.seed) {
-                Ok(rounds) => break rounds,
-                // Without the one that died, from the beginning: rounds are of the same contenders.
-                Err(why) => {
-                    let which = watch.died.filter(|which| *which > 1).ok_or_else(|| why.clone())?;
-                    let Runner { name, machine, .. } = runners.remove(which);
-                    let list = if matches!(machine, Machine::Kernel(_)) { &mut fallen } else { &mut absent };
-                    list.push(Missing { name, why });
-                }
-            }
+            let timed = measure::contest(&mut watch, contenders, self.patience.limits, self.seed);
+            let (which, why) = match timed {
+                Err(why) => (watch.died, why),
+                Ok(rounds) => match rounds.disagreement(contract) {
+                    Some((which, why)) => (Some(which), why),
+                    None => break rounds,
+                },
+            };
+            // Without the one that died or whose time cannot be told, from the beginning: rounds are of the same contenders.
+            let which = which.filter(|which| *which > 1).ok_or_else(|| why.clone())?;
+            let Runner { name, machine, .. } = runners.remove(which);
+            let list = if matches!(machine, Machine::Kernel(_)) { &mut fallen } else { &mut absent };
+            list.push(Missing { name, why });
         };
         for runner in &mut runners {
             let of_runner = |(name, _): &&(String, Case)| runner.name.trim_end_matches(AGAIN) == name;
@@ -83,7 +86,7 @@ fn candidates(
         let load = || Candidate::new(cuda, case, plan, memories);
         let again = runners.is_empty().then(load).transpose();
         match again.and_then(|again| Ok((load()?, again))) {
-            Err(why) => fallen.push(Missing { name: name.clone(), why }),
+            Err(why) => fallen.push(Missing { name: name.clone(), why: why.to_string() }),
             Ok((candidate, again)) => {
                 runners.push(Runner::of_kernel(name.clone(), candidate));
                 runners.extend(again.map(|again| Runner::of_kernel(format!("{name}{AGAIN}"), again)));
@@ -146,6 +149,7 @@ impl Runner {
 struct Watch<'a> {
     runners: &'a mut [Runner],
     peers: &'a mut [Peer],
+    contract: Contract,
     until: Instant,
     /// Who ended the contest.
     died: Option<usize>,
@@ -158,6 +162,10 @@ impl Stopwatch for Watch<'_> {
             Machine::Peer(number) => self.peers[*number].sample().map_err(|PeerError(why)| why),
         };
         reading.inspect_err(|_| self.died = Some(contender))
+    }
+
+    fn is_sound(&mut self, reading: &Reading) -> bool {
+        reading.disagreement(self.contract).is_none()
     }
 
     fn has_time(&mut self) -> bool {

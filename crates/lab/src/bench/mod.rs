@@ -2,6 +2,7 @@
 
 mod ahead;
 mod calibration;
+mod clocks;
 pub(crate) mod data;
 mod duel;
 mod field;

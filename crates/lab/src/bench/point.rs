@@ -91,15 +91,18 @@ impl Point {
         let told = |why: String| format!("{}: {why}", self.problem);
         let faults = (0..self.contenders.len()).flat_map(|number| self.faults(number)).chain(self.other_code());
         let faults = faults.map(|(guard, why)| Objection::fail(guard, told(why)));
+        let of_clocks = (0..self.contenders.len()).filter_map(|number| self.clocks(number));
+        let (lies, unclear): (Vec<_>, Vec<_>) = of_clocks.partition(|one| matches!(one.state, State::Fail { .. }));
         let unnamed = self.unnamed_code().map(|why| Objection::not_run(Guard::LoadedCode, told(why)));
         let doubts = self.absent().into_iter().chain(self.boundless()).chain(self.launches()).chain(self.undecided());
+        let doubts = doubts.chain(self.unseen_calls().map(|why| (Guard::AfterTiming, why.into())));
         let doubts = doubts.map(|(guard, why)| Objection::ambiguous(guard, told(why)));
-        Objections::of(faults.chain(unnamed).chain(doubts))
+        Objections::of(faults.chain(lies).chain(unnamed).chain(unclear).chain(doubts))
     }
 
-    /// Whether what a contender left was right, and its times are such as a GPU can have.
+    /// Whether what a contender left was right, its clocks agree, and its times are such as a GPU can have.
     pub fn is_believed(&self, number: usize) -> bool {
-        self.contenders[number].offence.is_none() && self.impossible(number).is_none()
+        self.contenders[number].offence.is_none() && self.clocks(number).is_none() && self.impossible(number).is_none()
     }
 
     /// Why the times of a contender cannot be believed. What a peer computes is the peer's affair.
@@ -140,6 +143,12 @@ impl Point {
         let alone = self.contenders.len() == CANDIDATES;
         let alone = alone.then(|| (Guard::Peers, "there is no peer".to_string()));
         missing.chain(unfit).chain(alone).collect()
+    }
+
+    /// One call of a sample may have done the work of all.
+    pub fn unseen_calls(&self) -> Option<&'static str> {
+        let why = "single calls were not checked: they share buffers, which show that one of them did the work";
+        (!self.plan.shows_every_call()).then_some(why)
     }
 
     /// On a GPU that we do not know no time is impossible.
@@ -199,12 +208,18 @@ impl Point {
 pub mod tests {
     use super::*;
     use crate::gpu::Contract;
-    use crate::measure::{Reading, Round};
+    use crate::measure::{Clocks, Reading, Round};
 
     /// Twenty rounds in which each contender takes that many microseconds.
     pub fn point(microseconds: &[f64]) -> Point {
-        let reading = |time: &f64| Reading { seconds: Figure::new(time * 1e-6), megahertz: Some(Figure::new(1980.0)) };
-        let round = |_| Round { order: vec![], readings: microseconds.iter().map(reading).collect(), condition: None };
+        let plan = Plan { contract: Contract::Graph, calls: 10, sets: 10, warm_ups: 2, warm_up_sets: 1 };
+        let reading = |time: &f64| {
+            let all = time * 1e-6 * plan.calls as f64;
+            let clocks = Some(Clocks::new(all, all, all));
+            Reading { seconds: Figure::new(time * 1e-6), megahertz: Some(Figure::new(1980.0)), clocks }
+        };
+        let readings = || microseconds.iter().map(reading).collect();
+        let round = |_| Round { order: vec![], readings: readings(), refused: Some(vec![]), condition: None };
         let contender = |number: usize| Contender {
             name: format!("contender {number}"),
             identity: "machine code".into(),
@@ -215,7 +230,7 @@ pub mod tests {
         Point {
             subject: Subject { kernel: "k".into(), module: "m".into(), recipe: "r".into() },
             problem: "B1 H1 S64 D64".into(),
-            plan: Plan { contract: Contract::Graph, calls: 10, sets: 10, warm_ups: 2, warm_up_sets: 1 },
+            plan,
             peaks: Peaks { operations: Figure::new(1e15), bytes: Figure::new(1e12) },
             floor: Floor { operations: Figure::new(1e9), bytes: None },
             contenders: (0..microseconds.len()).map(contender).collect(),
@@ -283,6 +298,22 @@ pub mod tests {
         let mut unknown = point(&[10.0, 10.0, 12.0]);
         unknown.peaks.operations = Figure::new(f64::INFINITY);
         assert!(matches!(unknown.judge(), State::Ambiguous { why } if why.contains("no time is impossible")));
+    }
+
+    #[test]
+    fn calls_that_share_buffers_are_not_said_to_be_right() {
+        let mut warm = point(&[10.0, 10.0, 12.0]);
+        warm.plan.sets = 1;
+        assert!(matches!(&warm.judge(), State::Ambiguous { why } if why.contains("single calls were not checked")));
+        warm.contenders[0].offence = Some("did not do the work".into());
+        assert!(matches!(warm.judge(), State::Fail { .. }), "what is known is said first");
+        let mut alone = point(&[10.0, 10.0, 12.0]);
+        (alone.plan.sets, alone.plan.calls) = (1, 1);
+        for reading in alone.rounds.0.iter_mut().flat_map(|round| &mut round.readings) {
+            let all = reading.seconds.value();
+            reading.clocks = Some(Clocks::new(all, all, all));
+        }
+        assert_eq!(alone.judge(), State::Pass, "a call alone has its buffers for itself");
     }
 
     #[test]

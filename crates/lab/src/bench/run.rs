@@ -11,7 +11,7 @@ use super::data;
 use super::point::{CANDIDATES, Contender, Missing, Point};
 use crate::case::Case;
 use crate::figures::Figure;
-use crate::gpu::{self, Candidate, Contract, Peer, PeerError, Plan, WARM_UP, Workers};
+use crate::gpu::{self, Candidate, Contract, Peer, PeerError, Plan, Refusal, WARM_UP, Workers};
 use crate::harness::{self, Poison};
 use crate::measure::{self, Condition, Limits, Reading, Rounds, Stopwatch};
 
@@ -80,13 +80,13 @@ impl Bencher {
     }
 
     /// An error is the candidate's: it does not run, or is wrong.
-    pub fn point(&mut self, case: &Case, contract: Contract, cold: bool) -> Result<Point, String> {
+    pub fn point(&mut self, case: &Case, contract: Contract, cold: bool) -> Result<Point, Refusal> {
         data::check(case)?;
         let plan = Plan::of(&case.problem, self.cuda.device(), contract, cold, self.patience.warm_up);
         let (candidates, mut ready, mut absent) = self.open(&case.problem, plan, |cuda, seed| {
             let memories = drawn(case, seed, plan.sets)?;
             let candidate = || Candidate::new(cuda, case, plan, &memories);
-            Ok::<_, String>([candidate()?, candidate()?])
+            Ok::<_, Refusal>([candidate()?, candidate()?])
         });
         let mut candidates = candidates?;
         let before = self.launches();
@@ -95,6 +95,7 @@ impl Bencher {
                 candidates: &mut candidates,
                 peers: &mut self.peers,
                 ready: ready.iter().map(|(number, _)| *number).collect(),
+                contract,
                 until: Instant::now() + self.patience.time,
                 died: None,
                 monitor: self.monitor.as_ref(),
@@ -108,7 +109,7 @@ impl Bencher {
                         let (number, _) = ready.remove(which);
                         absent.push(Missing { name: self.peers[number].name.clone(), why });
                     }
-                    None => return Err(why),
+                    None => return Err(why.into()),
                 },
             }
         };
@@ -248,6 +249,7 @@ struct Watch<'a> {
     candidates: &'a mut [Candidate; CANDIDATES],
     peers: &'a mut [Peer],
     ready: Vec<usize>,
+    contract: Contract,
     until: Instant,
     /// Which of the ready peers ended the contest.
     died: Option<usize>,
@@ -261,6 +263,10 @@ impl Stopwatch for Watch<'_> {
             self.died = Some(which);
             why
         })
+    }
+
+    fn is_sound(&mut self, reading: &Reading) -> bool {
+        reading.disagreement(self.contract).is_none()
     }
 
     fn condition(&mut self) -> Option<Condition> {

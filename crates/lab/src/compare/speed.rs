@@ -143,7 +143,6 @@ fn change(old: &Interval, new: &Interval) -> (Verdict, String) {
 mod tests {
     use super::*;
     use crate::bench::test_point;
-    use crate::figures::Figure;
 
     /// A pack in which the candidate takes 10 µs against a peer with this time, and with that much noise.
     fn report(peer: f64, noise: f64) -> Report {
@@ -151,7 +150,7 @@ mod tests {
         point.contenders[2].name = "fa2".into();
         for (number, round) in point.rounds.0.iter_mut().enumerate() {
             let sign = if number % 2 == 0 { 1.0 } else { -1.0 };
-            round.readings[2].seconds = Figure::new(peer * 1e-6 * (1.0 + sign * noise));
+            round.readings[2] = round.readings[2].taking(peer * 1e-6 * (1.0 + sign * noise));
         }
         Report { gpu: "NVIDIA H200, sm_90, GPU-1".into(), peers: vec![], points: vec![point], failed: vec![] }
     }

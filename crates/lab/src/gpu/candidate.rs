@@ -1,5 +1,6 @@
 //! A kernel of the user's or of ours, ready to be timed.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use cuda::{Cuda, Event, Graph, Loaded, Stream};
@@ -7,7 +8,6 @@ use launch::{Contents, Memory};
 
 use super::buffers::{BufferKernels, Buffers, Fingerprint, Prints};
 use super::calls::{Calls, For, numbers};
-use super::clocks::Clocks;
 use super::delay::Delay;
 use super::keepsakes::Keepsakes;
 use super::plan::{Contract, Plan, REST};
@@ -15,13 +15,34 @@ use super::rows;
 use super::signs::Signs;
 use crate::case::Case;
 use crate::figures::Figure;
-use crate::measure::Reading;
+use crate::measure::{Clocks, Reading};
 
 /// Bytes of NaN in every type, and of plausible numbers: what outputs hold before a sample, in turns.
 const POISON: [u8; 2] = [0xff, 0xa5];
 
-/// Clocks may disagree because the host was busy with something else.
-const ATTEMPTS: usize = 3;
+/// Why a kernel is not timed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refusal {
+    /// The error of its first run, in units of what is allowed.
+    Wrong(Figure),
+    /// It does not run, or what was needed for it could not be had.
+    Died(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Refusal::Wrong(error) => write!(f, "wrong: its error is {error} times what is allowed"),
+            Refusal::Died(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Refusal {
+        Refusal::Died(why)
+    }
+}
 
 /// A case on a GPU, with as many sets of buffers as the plan says.
 pub struct Candidate {
@@ -65,7 +86,7 @@ type Taken = (f64, Clocks, Option<f64>);
 
 impl Candidate {
     /// Loads, runs every set once, and judges the first: what is wrong is not timed.
-    pub fn new(cuda: &Cuda, case: &Case, plan: Plan, memories: &[Memory]) -> Result<Candidate, String> {
+    pub fn new(cuda: &Cuda, case: &Case, plan: Plan, memories: &[Memory]) -> Result<Candidate, Refusal> {
         let mut candidate = Candidate::place(cuda, case, plan, memories).map_err(|error| error.to_string())?;
         candidate.error = candidate.first_run(case, &memories[0])?;
         if plan.contract == Contract::Graph {
@@ -109,7 +130,7 @@ impl Candidate {
     }
 
     /// Runs every set and remembers what it left.
-    fn first_run(&mut self, case: &Case, memory: &Memory) -> Result<Figure, String> {
+    fn first_run(&mut self, case: &Case, memory: &Memory) -> Result<Figure, Refusal> {
         let words = |error: cuda::Error| error.to_string();
         self.before = self.kernels.fingerprints(&self.stream, &self.inputs).map_err(words)?;
         for set in &mut self.calls.sets {
@@ -118,10 +139,7 @@ impl Candidate {
         self.signs.flip(&self.kernels, &self.stream, &self.results, (0, true)).map_err(words)?;
         self.after = self.kernels.fingerprints(&self.stream, &self.outputs).map_err(words)?;
         let error = self.judge(case, 0, memory)?;
-        if error.value() > 1.0 {
-            return Err(format!("wrong: its error is {error} times what is allowed"));
-        }
-        Ok(error)
+        if error.value() > 1.0 { Err(Refusal::Wrong(error)) } else { Ok(error) }
     }
 
     /// The error of what a set holds now, by the oracle; `memory` is what the set was given. Which rows of a large problem are computed, no
@@ -172,17 +190,10 @@ impl Candidate {
     /// between warming up and the sample: its clock and the cache are what the same work made of them. And nobody waits between the
     /// sample and the look: what is not done when the calls have ended is not done.
     pub fn sample(&mut self) -> Result<Reading, String> {
-        let mut reading = self.attempt().map_err(|error| error.to_string())?;
-        for _ in 1..ATTEMPTS {
-            if reading.is_err() {
-                reading = self.attempt().map_err(|error| error.to_string())?;
-            }
-        }
-        reading
+        self.attempt().map_err(|error| error.to_string())
     }
 
-    /// An attempt whose clocks disagree is looked at, too: that also gives V its signs back.
-    fn attempt(&mut self) -> Result<Result<Reading, String>, cuda::Error> {
+    fn attempt(&mut self) -> Result<Reading, cuda::Error> {
         self.prepare()?;
         let reading = self.timed()?;
         let offence = self.look()?;
@@ -204,7 +215,7 @@ impl Candidate {
         Ok(())
     }
 
-    fn timed(&mut self) -> Result<Result<Reading, String>, cuda::Error> {
+    fn timed(&mut self) -> Result<Reading, cuda::Error> {
         for _ in 0..self.plan.warm_ups {
             match &self.graphs {
                 Some(graphs) => graphs.warm_up.launch(&self.stream)?,
@@ -217,12 +228,10 @@ impl Candidate {
         };
         // What a kernel did wrong is told here.
         self.stream.context().synchronise()?;
-        Ok(match clocks.disagreement(self.plan.contract) {
-            Some(why) => Err(why),
-            None => Ok(Reading {
-                seconds: Figure::new(seconds / self.plan.calls as f64),
-                megahertz: megahertz.map(Figure::new),
-            }),
+        Ok(Reading {
+            seconds: Figure::new(seconds / self.plan.calls as f64),
+            megahertz: megahertz.map(Figure::new),
+            clocks: Some(clocks),
         })
     }
 
@@ -237,7 +246,7 @@ impl Candidate {
         end.synchronise()?;
         let host = begun.elapsed().as_secs_f64();
         let (events, passed) = (end.since(&start)?.as_secs_f64(), self.calls.stamps.passed(&self.stream)?);
-        Ok((passed.seconds, Clocks { events, timer: passed.seconds, host }, passed.megahertz))
+        Ok((passed.seconds, Clocks::new(events, passed.seconds, host), passed.megahertz))
     }
 
     /// What the host does is part of what is timed, and stamps are not.
@@ -262,7 +271,7 @@ impl Candidate {
             Contract::Latency => waited,
             _ => events,
         };
-        Ok((seconds, Clocks { events, timer: passed.seconds, host }, passed.megahertz))
+        Ok((seconds, Clocks::new(events, passed.seconds, host), passed.megahertz))
     }
 
     /// Right behind the sample, in its stream: signs go back, and every output is reduced to a fingerprint.

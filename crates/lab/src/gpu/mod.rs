@@ -6,7 +6,6 @@
 mod buffers;
 mod calls;
 mod candidate;
-mod clocks;
 mod delay;
 mod driven;
 mod keepsakes;
@@ -20,8 +19,7 @@ mod stamp;
 
 pub(crate) use buffers::{BufferKernels, Fingerprint};
 pub(crate) use calls::{Code, numbers, sets};
-pub use candidate::Candidate;
-pub(crate) use clocks::Clocks;
+pub use candidate::{Candidate, Refusal};
 pub(crate) use delay::Delay;
 pub(crate) use driven::{Driven, code_hash, drive};
 pub(crate) use launches::launch_cycles;

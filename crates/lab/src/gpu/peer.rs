@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::plan::{Plan, REST};
 use crate::figures::Figure;
-use crate::measure::Reading;
+use crate::measure::{Clocks, Reading};
 use crate::process::group;
 
 /// How long a peer may take: to start and compile for a problem, and for a sample.
@@ -92,7 +92,9 @@ impl Peer {
     pub fn sample(&mut self) -> Result<Reading, PeerError> {
         let answer = self.ask(&json!({ "sample": true }), SAMPLE)?;
         let megahertz = answer["megahertz"].as_f64().map(Figure::new);
-        Ok(Reading { seconds: Figure::new(number(&answer, "seconds")?), megahertz })
+        let [events, timer, host] = ["events", "timer", "host"].map(|clock| number(&answer["clocks"], clock));
+        let clocks = Some(Clocks::new(events?, timer?, host?));
+        Ok(Reading { seconds: Figure::new(number(&answer, "seconds")?), megahertz, clocks })
     }
 
     /// Cycles of a launch that does nothing, in its process.
@@ -199,13 +201,16 @@ mod tests {
     #[test]
     fn a_peer_answers_line_by_line() {
         let mut peer = worker(
-            "echo '{\"ready\": \"mock 1.0\"}'; read a; echo '{\"error\": 0.5}'; read b; echo '{\"seconds\": 1e-5, \"megahertz\": 1980}'",
+            "echo '{\"ready\": \"mock 1.0\"}'; read a; echo '{\"error\": 0.5}'; read b; \
+             echo '{\"seconds\": 1e-5, \"megahertz\": 1980, \"clocks\": {\"events\": 2e-5, \"timer\": 3e-5, \"host\": 4e-5}}'; \
+             read c; echo '{\"seconds\": 1e-5, \"megahertz\": 1980}'",
         )
         .unwrap();
         assert_eq!(peer.describes, "mock 1.0");
         assert_eq!(peer.open(&problem(), plan()), Ok(Figure::new(0.5)));
-        let reading = Reading { seconds: Figure::new(1e-5), megahertz: Some(Figure::new(1980.0)) };
-        assert_eq!(peer.sample(), Ok(reading));
+        let (megahertz, clocks) = (Some(Figure::new(1980.0)), Some(Clocks::new(2e-5, 3e-5, 4e-5)));
+        assert_eq!(peer.sample(), Ok(Reading { seconds: Figure::new(1e-5), megahertz, clocks }));
+        assert!(peer.sample().unwrap_err().0.contains("has no number `events`"), "a time without its clocks is none");
         assert!(peer.sample().is_err(), "it has ended");
     }
 

@@ -115,6 +115,11 @@ impl Plan {
     pub fn is_cold(&self) -> bool {
         self.sets > 1
     }
+
+    /// Whether what each call left can be seen. What calls leave in shared buffers the last one may have done for all.
+    pub fn shows_every_call(&self) -> bool {
+        self.sets >= self.calls
+    }
 }
 
 /// The most that the GPU does; where the architecture is not known, no time is impossible.

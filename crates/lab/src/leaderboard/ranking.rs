@@ -87,7 +87,6 @@ fn versus(rounds: &Rounds, one: usize, other: usize, same: &Interval) -> Verdict
 mod tests {
     use super::*;
     use crate::bench::tests::point;
-    use crate::figures::Figure;
 
     fn ranks(point: &Point) -> Vec<(usize, usize)> {
         match rank(point) {
@@ -130,7 +129,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(seed);
         for reading in point.rounds.0.iter_mut().flat_map(|round| &mut round.readings) {
             let normal: f64 = (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
-            reading.seconds = Figure::new(reading.seconds.value() * (spread * normal).exp());
+            *reading = reading.taking(reading.seconds.value() * (spread * normal).exp());
         }
         point
     }

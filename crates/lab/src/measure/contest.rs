@@ -1,12 +1,17 @@
 //! Takes rounds until every verdict is decided, or the patience ends.
 
-use super::rounds::{Condition, Reading, Round, Rounds};
+use super::rounds::{Condition, Reading, Refused, Round, Rounds};
 use super::verdict::{MARGIN, Verdict, Versus};
 
 /// Times contenders, by number.
 pub trait Stopwatch {
     /// One sample of one contender. An error ends the contest: somebody has died.
     fn sample(&mut self, contender: usize) -> Result<Reading, String>;
+
+    /// Whether its clocks agree: where they do not, the sample is taken again.
+    fn is_sound(&mut self, _: &Reading) -> bool {
+        true
+    }
 
     /// How the GPU is, asked after each round.
     fn condition(&mut self) -> Option<Condition> {
@@ -35,8 +40,11 @@ impl Default for Limits {
     }
 }
 
+/// Clocks may disagree because the host was busy with something else.
+pub const ATTEMPTS: usize = 3;
+
 /// Times `contenders`, the first two of which are the candidate, against each other. One round before them warms up and is
-/// thrown away.
+/// thrown away. A round with a sample on which clocks never agreed is the last: it decides nothing, and says why.
 pub fn contest(watch: &mut dyn Stopwatch, contenders: usize, limits: Limits, seed: u64) -> Result<Rounds, String> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut rounds = Rounds::default();
@@ -44,7 +52,12 @@ pub fn contest(watch: &mut dyn Stopwatch, contenders: usize, limits: Limits, see
     // Who looks after every round, and stops when he likes what he sees, sees what is not there: looks are few.
     let mut look = limits.least;
     while rounds.0.len() < limits.most && watch.has_time() {
-        rounds.0.push(take(watch, contenders, &mut random)?);
+        let round = take(watch, contenders, &mut random)?;
+        let sound = round.readings.iter().all(|reading| watch.is_sound(reading));
+        rounds.0.push(round);
+        if !sound {
+            break;
+        }
         if rounds.0.len() == look {
             if is_decided(&rounds, contenders) {
                 break;
@@ -58,11 +71,25 @@ pub fn contest(watch: &mut dyn Stopwatch, contenders: usize, limits: Limits, see
 fn take(watch: &mut dyn Stopwatch, contenders: usize, random: &mut fastrand::Rng) -> Result<Round, String> {
     let mut order: Vec<usize> = (0..contenders).collect();
     random.shuffle(&mut order);
-    let mut readings = vec![None; contenders];
+    let (mut readings, mut refused) = (vec![None; contenders], vec![]);
     for &contender in &order {
-        readings[contender] = Some(watch.sample(contender)?);
+        readings[contender] = Some(sample(watch, contender, &mut refused)?);
     }
-    Ok(Round { order, readings: readings.into_iter().flatten().collect(), condition: watch.condition() })
+    let readings = readings.into_iter().flatten().collect();
+    Ok(Round { order, readings, refused: Some(refused), condition: watch.condition() })
+}
+
+/// The first sample that is sound, or the last attempt; those before it are not forgotten.
+fn sample(watch: &mut dyn Stopwatch, contender: usize, refused: &mut Vec<Refused>) -> Result<Reading, String> {
+    let mut reading = watch.sample(contender)?;
+    for _ in 1..ATTEMPTS {
+        if watch.is_sound(&reading) {
+            break;
+        }
+        refused.push(Refused { contender, reading });
+        reading = watch.sample(contender)?;
+    }
+    Ok(reading)
 }
 
 /// Before the last round a difference must be surer than it need be in the end: by an interval of about 99 %, since it is looked for
@@ -111,6 +138,7 @@ mod tests {
             Ok(Reading {
                 seconds: Figure::new(self.seconds[contender] * log.exp()),
                 megahertz: Some(Figure::new(1980.0)),
+                clocks: None,
             })
         }
     }
@@ -154,18 +182,14 @@ mod tests {
         impl Stopwatch for Dying {
             fn sample(&mut self, _: usize) -> Result<Reading, String> {
                 self.0 += 1;
-                if self.0 > 10 {
-                    Err("died".into())
-                } else {
-                    Ok(Reading { seconds: Figure::new(1.0), megahertz: Some(Figure::new(1980.0)) })
-                }
+                if self.0 > 10 { Err("died".into()) } else { Ok(reading(1.0)) }
             }
         }
         assert_eq!(contest(&mut Dying(0), 3, Limits::default(), 0), Err("died".into()));
         struct Late(usize);
         impl Stopwatch for Late {
             fn sample(&mut self, _: usize) -> Result<Reading, String> {
-                Ok(Reading { seconds: Figure::new(1.0), megahertz: Some(Figure::new(1980.0)) })
+                Ok(reading(1.0))
             }
             fn has_time(&mut self) -> bool {
                 self.0 += 1;
@@ -173,6 +197,50 @@ mod tests {
             }
         }
         assert_eq!(contest(&mut Late(0), 3, Limits::default(), 0).unwrap().0.len(), 3);
+    }
+
+    fn reading(seconds: f64) -> Reading {
+        Reading { seconds: Figure::new(seconds), megahertz: Some(Figure::new(1980.0)), clocks: None }
+    }
+
+    /// The times are the numbers of the samples: those in the list are not sound.
+    struct Unsound {
+        taken: usize,
+        unsound: std::ops::Range<usize>,
+    }
+
+    impl Stopwatch for Unsound {
+        fn sample(&mut self, _: usize) -> Result<Reading, String> {
+            self.taken += 1;
+            Ok(reading(self.taken as f64))
+        }
+
+        fn is_sound(&mut self, reading: &Reading) -> bool {
+            !self.unsound.contains(&(reading.seconds.value() as usize))
+        }
+    }
+
+    /// Samples 1 to 3 warm up, 4 to 6 are the first round.
+    #[test]
+    fn a_sample_that_is_taken_again_is_written_down() {
+        let mut watch = Unsound { taken: 0, unsound: 5..7 };
+        let rounds = contest(&mut watch, 3, Limits { least: 2, most: 2 }, 0).unwrap();
+        let first = &rounds.0[0];
+        let second = first.order[1];
+        let refused: Vec<(usize, f64)> =
+            rounds.refused().map(|(_, one)| (one.contender, one.reading.seconds.value())).collect();
+        assert_eq!(refused, [(second, 5.0), (second, 6.0)]);
+        assert_eq!((first.readings[second].seconds.value(), rounds.0.len()), (7.0, 2));
+    }
+
+    #[test]
+    fn where_clocks_never_agree_the_last_attempt_is_kept_and_ends_the_contest() {
+        let mut watch = Unsound { taken: 0, unsound: 7..1000 };
+        let rounds = contest(&mut watch, 3, Limits::default(), 0).unwrap();
+        assert_eq!(rounds.0.len(), 2);
+        let last = &rounds.0[1];
+        assert_eq!(last.refused.as_ref().map(Vec::len), Some(3 * (ATTEMPTS - 1)));
+        assert_eq!(last.readings[last.order[0]].seconds.value(), 6.0 + ATTEMPTS as f64);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //!
 //! Nothing here knows of GPUs: a [`Stopwatch`] takes the samples, on a GPU or in a model of one.
 
+mod clocks;
 mod contest;
 mod floor;
 mod interval;
@@ -13,8 +14,9 @@ mod rounds;
 mod student;
 mod verdict;
 
-pub use contest::{Limits, Stopwatch, contest};
+pub use clocks::Clocks;
+pub use contest::{ATTEMPTS, Limits, Stopwatch, contest};
 pub use floor::{Floor, Peaks};
 pub use interval::{Interval, Ratio};
-pub use rounds::{Condition, Reading, Round, Rounds, percentile};
+pub use rounds::{Condition, Reading, Refused, Round, Rounds, percentile};
 pub use verdict::{MARGIN, Verdict, Versus, differs_from_itself};

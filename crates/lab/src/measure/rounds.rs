@@ -2,13 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::clocks::Clocks;
 use super::interval::Interval;
 use super::verdict::{Versus, doubts};
 use crate::figures::Figure;
+use crate::gpu::Contract;
 use crate::guard::Guard;
 
 /// A round outside of this share of the median clock is dropped.
 const CLOCK_TOLERANCE: f64 = 0.02;
+/// At its power limit a GPU never has the same clock twice: of an H200's samples a third were off by more than 2 % then. What is usual for a
+/// contender is noise, which the interval knows; so many standard deviations are not usual.
+const UNUSUAL: f64 = 4.0;
+/// The standard deviation of normal noise, in units of its median deviation.
+const DEVIATION: f64 = 1.4826;
 
 /// What a stopwatch shows for one contender in one round.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +25,32 @@ pub struct Reading {
     pub seconds: Figure,
     /// The clock meanwhile, where it was read.
     pub megahertz: Option<Figure>,
+    /// What three clocks said of all calls. Packs that are older than the question have nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<Clocks>,
+}
+
+impl Reading {
+    /// Why the clocks do not agree on it.
+    pub fn disagreement(&self, contract: Contract) -> Option<String> {
+        self.clocks?.disagreement(contract)
+    }
+
+    /// The same if a call had taken so many seconds, by all clocks.
+    pub(crate) fn taking(self, seconds: f64) -> Reading {
+        let factor = seconds / self.seconds.value();
+        let scaled = |figure: Figure| figure.value() * factor;
+        let clocks = self.clocks.map(|all| Clocks::new(scaled(all.events), scaled(all.timer), scaled(all.host)));
+        Reading { seconds: Figure::new(seconds), clocks, ..self }
+    }
+}
+
+/// A sample that was taken again, since its clocks did not agree.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refused {
+    pub contender: usize,
+    pub reading: Reading,
 }
 
 /// One reading of each contender.
@@ -28,6 +61,9 @@ pub struct Round {
     pub order: Vec<usize>,
     /// By contender.
     pub readings: Vec<Reading>,
+    /// In the order in which they were taken. Packs that are older than the question have nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Vec<Refused>>,
     /// Of the GPU when the round ended, where it says so.
     pub condition: Option<Condition>,
 }
@@ -58,18 +94,44 @@ impl Round {
 pub struct Rounds(pub Vec<Round>);
 
 impl Rounds {
-    /// The rounds that count, for all contenders alike: those whose clock is near the median.
+    /// The rounds that count, for all contenders alike: those whose mean clock is near the median, and in which every contender had its own
+    /// usual clock.
     pub fn kept(&self) -> Vec<&Round> {
-        let mut clocks: Vec<f64> = self.0.iter().filter_map(Round::megahertz).collect();
-        clocks.sort_by(f64::total_cmp);
-        let Some(median) = clocks.get(clocks.len() / 2).copied() else { return self.0.iter().collect() };
-        let near =
-            |round: &&Round| round.megahertz().is_none_or(|clock| (clock / median - 1.0).abs() <= CLOCK_TOLERANCE);
-        self.0.iter().filter(near).collect()
+        let of_round = Usual::of(self.0.iter().filter_map(Round::megahertz).collect(), 0.0);
+        let own = self.usual();
+        let is_usual = |round: &&Round| {
+            of_round.has(round.megahertz())
+                && own.iter().zip(&round.readings).all(|(usual, one)| usual.has(one.megahertz.map(Figure::value)))
+        };
+        self.0.iter().filter(is_usual).collect()
+    }
+
+    /// By contender. Packs that are older than the question what was taken again do not ask this, either.
+    fn usual(&self) -> Vec<Usual> {
+        let contenders = self.0.iter().map(|round| round.readings.len()).max().unwrap_or(0);
+        let clocks = |contender: usize| {
+            let readings = self.0.iter().filter_map(move |round| round.readings.get(contender));
+            readings.filter_map(|reading| Some(reading.megahertz?.value())).collect()
+        };
+        let is_older = self.0.iter().all(|round| round.refused.is_none());
+        let asked = if is_older { 0..0 } else { 0..contenders };
+        asked.map(|contender| Usual::of(clocks(contender), UNUSUAL * DEVIATION)).collect()
     }
 
     pub fn dropped(&self) -> usize {
         self.0.len() - self.kept().len()
+    }
+
+    /// Every sample that was taken again, with the number of its round.
+    pub fn refused(&self) -> impl Iterator<Item = (usize, &Refused)> {
+        let rounds = self.0.iter().enumerate();
+        rounds.flat_map(|(number, round)| round.refused.iter().flatten().map(move |one| (number, one)))
+    }
+
+    /// The first sample that counts although its clocks do not agree: whose, and what they say.
+    pub fn disagreement(&self, contract: Contract) -> Option<(usize, String)> {
+        let all = self.0.iter().flat_map(|round| round.readings.iter().enumerate());
+        all.into_iter().find_map(|(contender, reading)| Some((contender, reading.disagreement(contract)?)))
     }
 
     /// Times of a contender in the rounds that count, in seconds.
@@ -110,6 +172,28 @@ impl Rounds {
     }
 }
 
+/// A clock, and how far from it is still near.
+struct Usual {
+    median: f64,
+    /// As a share of it.
+    tolerance: f64,
+}
+
+impl Usual {
+    /// What is near is 2 %, or so many median deviations where they are more. Of no clocks none is unusual.
+    fn of(clocks: Vec<f64>, deviations: f64) -> Usual {
+        let median = percentile(clocks.clone(), 0.5).unwrap_or(f64::NAN);
+        let off = clocks.iter().map(|clock| (clock / median - 1.0).abs()).collect();
+        let usual = percentile(off, 0.5).unwrap_or(0.0);
+        Usual { median, tolerance: CLOCK_TOLERANCE.max(deviations * usual) }
+    }
+
+    /// A clock that was not read is not unusual: without it nothing is said of cycles.
+    fn has(&self, clock: Option<f64>) -> bool {
+        clock.is_none_or(|clock| (clock / self.median - 1.0).abs() <= self.tolerance)
+    }
+}
+
 /// The value below which this share of the values lies; the values are sorted here.
 pub fn percentile(mut values: Vec<f64>, share: f64) -> Option<f64> {
     values.sort_by(f64::total_cmp);
@@ -122,8 +206,10 @@ mod tests {
     use super::*;
 
     fn round(times: &[f64], megahertz: f64) -> Round {
-        let reading = |&time| Reading { seconds: Figure::new(time), megahertz: Some(Figure::new(megahertz)) };
-        Round { order: (0..times.len()).collect(), readings: times.iter().map(reading).collect(), condition: None }
+        let reading =
+            |&time| Reading { seconds: Figure::new(time), megahertz: Some(Figure::new(megahertz)), clocks: None };
+        let readings = times.iter().map(reading).collect();
+        Round { order: (0..times.len()).collect(), readings, refused: Some(vec![]), condition: None }
     }
 
     #[test]
@@ -133,6 +219,44 @@ mod tests {
         assert_eq!(rounds.dropped(), 1);
         assert_eq!(rounds.seconds(2), [1.02; 9]);
         assert_eq!(rounds.versus(2).unwrap().time.to_string(), "1.020 [1.020, 1.020]");
+    }
+
+    /// Six contenders, each with a clock of its own: two percent of their mean are twelve of one.
+    fn six(strays: impl Fn(usize, usize) -> f64) -> Rounds {
+        let mut rounds = Rounds((0..20).map(|_| round(&[1.0; 6], 0.0)).collect());
+        for (number, round) in rounds.0.iter_mut().enumerate() {
+            for (contender, reading) in round.readings.iter_mut().enumerate() {
+                let clock = (1980.0 - 60.0 * contender as f64) * (1.0 + strays(number, contender));
+                reading.megahertz = Some(Figure::new(clock));
+            }
+        }
+        rounds
+    }
+
+    #[test]
+    fn a_round_in_which_one_contender_had_another_clock_than_its_own_counts_for_nobody() {
+        assert_eq!(six(|_, _| 0.0).dropped(), 0, "contenders may differ from each other");
+        let rounds = six(|number, contender| if (number, contender) == (7, 4) { -0.03 } else { 0.0 });
+        assert_eq!(rounds.dropped(), 1);
+        assert!(!rounds.kept().iter().any(|round| std::ptr::eq(*round, &rounds.0[7])));
+        assert_eq!(six(|number, _| if number == 7 { 0.019 } else { 0.0 }).dropped(), 0);
+    }
+
+    #[test]
+    fn a_clock_that_strays_as_it_always_does_is_noise_and_one_that_leaps_is_not() {
+        let noise = |number: usize, contender: usize| 0.01 * ((number * 7 + contender * 3) % 9) as f64 - 0.04;
+        assert_eq!(six(|number, contender| if contender == 2 { noise(number, 2) } else { 0.0 }).dropped(), 0);
+        let leap = |number, contender| if (number, contender) == (3, 2) { -0.2 } else { 0.0 };
+        let both =
+            six(|number, contender| if contender == 2 { noise(number, 2) } else { 0.0 } + leap(number, contender));
+        assert_eq!(both.dropped(), 1);
+    }
+
+    #[test]
+    fn packs_that_are_older_look_at_the_mean_alone() {
+        let mut rounds = six(|number, contender| if (number, contender) == (7, 4) { -0.03 } else { 0.0 });
+        rounds.0.iter_mut().for_each(|round| round.refused = None);
+        assert_eq!(rounds.dropped(), 0);
     }
 
     #[test]

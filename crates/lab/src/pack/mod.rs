@@ -15,6 +15,7 @@
 pub(crate) mod manifest;
 pub(crate) mod squeezed;
 pub(crate) mod sums;
+mod workplace;
 pub(crate) mod write;
 
 use std::collections::BTreeMap;

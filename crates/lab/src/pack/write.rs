@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::workplace::Workplace;
 use super::{Files, MANIFEST};
 use crate::Error;
 
@@ -12,11 +13,8 @@ pub fn check_target(folder: &Path) -> Result<(), Error> {
     let parent = parent(folder);
     let there = parent.ancestors().find(|place| place.exists()).unwrap_or(&parent);
     // Only a try tells whether something can be made there. It removes itself.
-    tempfile::Builder::new().prefix(HIDDEN).tempdir_in(there).map(drop).map_err(|error| unwritten(folder, there, error))
+    Workplace::new(there, folder).map(drop).map_err(|error| unwritten(folder, there, error))
 }
-
-/// How what is not finished is called.
-const HIDDEN: &str = ".veriflash-";
 
 fn parent(folder: &Path) -> PathBuf {
     match folder.parent() {
@@ -50,8 +48,7 @@ pub fn write(folder: &Path, files: &Files) -> Result<(), Error> {
     let parent = parent(folder);
     fs::create_dir_all(&parent).map_err(|error| unwritten(folder, &parent, error))?;
     // Removes itself where anything goes wrong from here on.
-    let unfinished = tempfile::Builder::new().prefix(HIDDEN).tempdir_in(&parent);
-    let unfinished = unfinished.map_err(|error| unwritten(folder, &parent, error))?;
+    let unfinished = Workplace::new(&parent, folder).map_err(|error| unwritten(folder, &parent, error))?;
     let fresh = unfinished.path().join("new");
     for (name, bytes) in files {
         let path = fresh.join(name);

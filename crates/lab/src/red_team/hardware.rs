@@ -7,7 +7,7 @@ use cuda::Cuda;
 use super::workshop::{at_start, case, honest};
 use super::{Attack, Place, row};
 use crate::bench::Bencher;
-use crate::gpu::{Contract, Workers};
+use crate::gpu::{Contract, Refusal, Workers};
 use crate::guard::{Guard, Objection, Objections};
 
 #[rustfmt::skip] // One row per line.
@@ -52,7 +52,9 @@ fn timed(text: &str) -> Result<Objections, String> {
     let mut bencher = Bencher::new(cuda, &nobody, &[]);
     Ok(match bencher.point(&case(text)?, Contract::Graph, true) {
         Ok(point) => point.objections().without(&[Guard::Peers]),
-        Err(why) if why.starts_with("clocks disagree") => Objections::of([Objection::fail(Guard::Clocks, why)]),
-        Err(why) => Objections::of([Objection::fail(Guard::Status, why)]),
+        Err(Refusal::Wrong(error)) => {
+            Objections::of([Objection::fail(error.guard(), Refusal::Wrong(error).to_string())])
+        }
+        Err(Refusal::Died(why)) => Objections::of([Objection::fail(Guard::Status, why)]),
     })
 }

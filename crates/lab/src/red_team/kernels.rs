@@ -5,9 +5,11 @@ use super::workshop::{at_end, at_start, case, edited, honest, parity, sanitize, 
 use super::{Attack, Place, row};
 use crate::figures::Figure;
 use crate::guard::{Guard, Objections};
+use crate::harness;
 use crate::outcome;
 use crate::stages::Log;
 use crate::stages::parity::{Noticed, Report};
+use crate::stages::profile::{self, Profiled};
 
 #[rustfmt::skip] // One row per line.
 pub const ATTACKS: &[Attack] = &[
@@ -17,6 +19,7 @@ pub const ATTACKS: &[Attack] = &[
     row(HERE, "first-call-only",      "right results, of the first call alone",                     &[Guard::LaterCalls], first_call_only),
     row(HERE, "old-log",              "the log of the kernel before it was changed",                &[Guard::Stale],      old_log),
     row(HERE, "other-function",       "a fallback's result under the kernel's name",                &[Guard::Executed],   other_function),
+    row(HERE, "other-grid-profiled",  "a busy GPU: a grid that fills it was profiled",              &[Guard::Executed],   other_grid_profiled),
     row(HERE, "idle-synchronisation", "race-free by construction: its fence orders nothing",        &[Guard::Mutation],   idle_synchronisation),
     row(HERE, "zeros",                "zeros within a loose tolerance",                             &[Guard::Controls],   zeros),
     row(HERE, "constants",            "ones within a loose tolerance",                              &[Guard::Controls],   constants),
@@ -61,6 +64,31 @@ fn old_log(_: &[Guard]) -> Result<Objections, String> {
 
 fn other_function(_: &[Guard]) -> Result<Objections, String> {
     Ok(parity(&case(&honest()?)?, &OtherEntry)?.objections())
+}
+
+fn other_grid_profiled(_: &[Guard]) -> Result<Objections, String> {
+    let case = case(&honest()?)?;
+    let share = Figure::new(90.0);
+    let launch = Profiled {
+        entry: "attention_forward".into(),
+        grid: "(128, 16, 1)".into(),
+        block: "(128, 1, 1)".into(),
+        microseconds: share,
+        active: share,
+        busy: share,
+        tensor: share,
+        memory: share,
+        cache: share,
+        stalls: vec![],
+    };
+    let entry = profile::Entry {
+        subject: case.subject(),
+        problem: case.problem.to_string(),
+        largest: true,
+        asked: harness::asked(&case.kernel, &case.resolved.launches),
+        launches: vec![launch],
+    };
+    Ok(profile::Report { ncu: "a model".into(), kernels: vec![entry] }.objections())
 }
 
 /// What the fence orders for the host is watched by nobody: a check that cannot fail proves nothing.

@@ -5,6 +5,7 @@
 //! back what was objected. It is caught if the verdict is no pass and comes from the check that the attack names; a test shows of
 //! each that it passes where that check is switched off, so that no check is there for show.
 
+mod cubins;
 mod hardware;
 mod kernels;
 mod machine_code;
@@ -52,6 +53,8 @@ pub enum Place {
     Emulator,
     /// What an assembler said and a disassembler printed.
     MachineCode,
+    /// A cubin that ptxas makes.
+    Assembler,
     Pack,
     /// A model of how a driver times.
     Model,
@@ -63,10 +66,21 @@ impl fmt::Display for Place {
         f.pad(match self {
             Place::Emulator => "emulator",
             Place::MachineCode => "machine code",
+            Place::Assembler => "ptxas",
             Place::Pack => "pack",
             Place::Model => "model",
             Place::Gpu => "GPU",
         })
+    }
+}
+
+/// How an attack says what this machine lacks for it: whatever else keeps it from being tried is a fault of the red team.
+const NEEDS: &str = "needs ";
+
+impl Place {
+    /// Whether a machine may be without it.
+    fn may_lack(self, why: &str) -> bool {
+        matches!(self, Place::Assembler | Place::Gpu) && why.starts_with(NEEDS)
     }
 }
 
@@ -110,7 +124,7 @@ impl Attack {
 /// All of them, in the order of the contract's table where that has one.
 pub fn attacks() -> impl Iterator<Item = &'static Attack> {
     let here = kernels::ATTACKS.iter().chain(machine_code::ATTACKS).chain(timing::ATTACKS).chain(packs::ATTACKS);
-    here.chain(hardware::ATTACKS)
+    here.chain(cubins::ATTACKS).chain(hardware::ATTACKS)
 }
 
 /// What became of every attack.
@@ -146,10 +160,12 @@ impl Report {
         self.tried.len() - self.not_run()
     }
 
-    /// Was all that could be tried caught by its named check? Only what needs a GPU may have been left out.
+    /// Was all that could be tried caught by its named check? Only what needs ptxas or a GPU may have been left out.
     pub fn holds(&self) -> bool {
-        let left_out =
-            |(attack, ended): &(&Attack, Ended)| matches!(ended, Ended::NotRun { .. }) && attack.place != Place::Gpu;
+        let left_out = |(attack, ended): &(&Attack, Ended)| match ended {
+            Ended::NotRun { why } => !attack.place.may_lack(why),
+            _ => false,
+        };
         self.caught() == self.ran() && !self.tried.iter().any(left_out)
     }
 }

@@ -1,6 +1,6 @@
 //! A model of how a driver times: contenders that tell the stopwatch what they please, and leave in buffers what they please.
 //!
-//! Each call of a sample has buffers of its own, with contents that have one right answer. Outputs are poisoned before each sample
+//! Each call of a cold sample has buffers of its own, with contents that have one right answer. Outputs are poisoned before each sample
 //! and looked at after it, and clocks are compared, as on a GPU.
 
 use attention::Problem;
@@ -9,9 +9,9 @@ use cuda::Device;
 use super::workshop;
 use crate::bench::{Contender, Missing, Point};
 use crate::figures::Figure;
-use crate::gpu::{self, Clocks, Contract, Plan, WARM_UP};
-use crate::guard::{Guard, Objection, Objections};
-use crate::measure::{self, Limits, Reading, Rounds, Stopwatch};
+use crate::gpu::{self, Contract, Plan, WARM_UP};
+use crate::guard::{Guard, Objections};
+use crate::measure::{self, Clocks, Limits, Reading, Rounds, Stopwatch};
 
 /// What a contender did in one sample.
 #[derive(Clone, Debug)]
@@ -65,6 +65,8 @@ impl Actor {
 /// A contest on the model.
 pub struct Contest {
     pub problem: &'static str,
+    /// Whether each call has buffers of its own.
+    pub cold: bool,
     /// The candidate, the candidate again, and peers.
     pub actors: Vec<Actor>,
     /// A forger's hand on the rounds.
@@ -79,14 +81,14 @@ impl Contest {
             Actor::new("candidate again", candidate),
             Actor::new("peer", Sample::honest(12.0)),
         ];
-        Contest { problem: "f16 B2 H8 S512 D64", actors, edit: |_| () }
+        Contest { problem: "f16 B2 H8 S512 D64", cold: true, actors, edit: |_| () }
     }
 
     /// What is objected.
     pub fn judge(mut self, off: &[Guard]) -> Result<Objections, String> {
         let problem: Problem = self.problem.parse().map_err(|error: attention::Error| error.to_string())?;
         let device = device();
-        let plan = Plan::of(&problem, &device, Contract::Graph, true, WARM_UP);
+        let plan = Plan::of(&problem, &device, Contract::Graph, self.cold, WARM_UP);
         let mut missing = vec![];
         let (mut rounds, offences) = loop {
             let mut watch = Watch::new(&self.actors, plan, !off.contains(&Guard::Clocks));
@@ -95,7 +97,7 @@ impl Contest {
                 Err(why) => match watch.died {
                     // Without the one that died, from the beginning.
                     Some(which) => missing.push(Missing { name: self.actors.remove(which).name.into(), why }),
-                    None => return Ok(Objections::of([Objection::fail(Guard::Clocks, why)])),
+                    None => return Err(why),
                 },
             }
         };
@@ -155,8 +157,10 @@ impl<'a> Watch<'a> {
 
     /// Outputs that still hold poison, or inputs that changed.
     fn look(&self, sample: &Sample, number: usize) -> Option<String> {
-        let idle = (0..self.plan.calls).find(|call| !(sample.wrote)(number, *call));
-        let idle = idle.map(|call| format!("call {call} of sample {number} did not do the work"));
+        let Plan { calls, sets, .. } = self.plan;
+        let wrote = |set: usize| (set..calls).step_by(sets).any(|call| (sample.wrote)(number, call));
+        let idle = (0..sets).find(|set| !wrote(*set));
+        let idle = idle.map(|set| format!("no call of sample {number} on set {set} did the work"));
         // V has other signs than in the sample before: what was right then is wrong now.
         let stale = sample.from_memory && number > 0;
         let stale = stale.then(|| format!("sample {number} answers what an earlier one was asked"));
@@ -171,13 +175,17 @@ impl Stopwatch for Watch<'_> {
             why.to_string()
         })?;
         let events = sample.seconds * self.plan.calls as f64;
-        let clocks = Clocks { events, timer: events * sample.timer, host: events * sample.host };
-        if let Some(why) = clocks.disagreement(self.plan.contract).filter(|_| self.compares_clocks) {
-            return Err(why);
-        }
         let offence = self.look(&sample, self.samples[contender]);
         self.offences[contender] = self.offences[contender].take().or(offence);
         self.samples[contender] += 1;
-        Ok(Reading { seconds: Figure::new(sample.seconds), megahertz: Some(Figure::new(sample.megahertz)) })
+        Ok(Reading {
+            seconds: Figure::new(sample.seconds),
+            megahertz: Some(Figure::new(sample.megahertz)),
+            clocks: Some(Clocks::new(events, events * sample.timer, events * sample.host)),
+        })
+    }
+
+    fn is_sound(&mut self, reading: &Reading) -> bool {
+        !self.compares_clocks || reading.disagreement(self.plan.contract).is_none()
     }
 }

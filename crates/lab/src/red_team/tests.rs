@@ -1,9 +1,16 @@
-//! Every attack that needs no GPU is caught by the check that it names, and passes where that check is switched off.
+//! Every attack that needs no GPU is caught by the check that it names, and passes where that check is switched off. Those that need ptxas
+//! are tried where it is, and told of where it is not.
 
 use super::*;
 
 fn here() -> impl Iterator<Item = &'static Attack> {
     attacks().filter(|attack| attack.place != Place::Gpu)
+}
+
+/// What cannot be tried on this machine.
+fn skipped(attack: &Attack, why: &str) -> Option<String> {
+    println!("skipped: {}: {why}", attack.name);
+    (!attack.place.may_lack(why)).then(|| format!("{}: {why}", attack.name))
 }
 
 #[test]
@@ -13,6 +20,7 @@ fn every_attack_is_caught_by_its_named_check() {
         .into_par_iter()
         .filter_map(|attack| match attack.run() {
             Ended::Caught { .. } => None,
+            Ended::NotRun { why } => skipped(attack, &why),
             other => Some(format!("{}: {other:?}", attack.name)),
         })
         .collect();
@@ -26,6 +34,7 @@ fn every_attack_passes_where_its_check_is_switched_off() {
         .into_par_iter()
         .filter_map(|attack| match attack.unguarded() {
             Ok(State::Pass) => None,
+            Err(why) => skipped(attack, &why),
             other => Some(format!("{}: {other:?}", attack.name)),
         })
         .collect();
@@ -56,4 +65,15 @@ fn what_passes_is_shouted_and_what_was_not_run_is_counted_apart() {
         "{text}"
     );
     assert!(!report.holds());
+}
+
+#[test]
+fn only_what_a_machine_lacks_may_be_left_out() {
+    let of = |place: Place, why: &str| {
+        let attack = attacks().find(|attack| attack.place == place).unwrap();
+        Report { tried: vec![(attack, Ended::NotRun { why: why.into() })] }.holds()
+    };
+    assert!(of(Place::Assembler, "needs ptxas") && of(Place::Gpu, "needs a GPU"));
+    assert!(!of(Place::Assembler, "the kernel has no `ld.param` any more"));
+    assert!(!of(Place::Emulator, "needs a GPU"));
 }

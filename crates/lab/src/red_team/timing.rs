@@ -4,9 +4,8 @@ use super::model::{Actor, Contest, Sample};
 use super::workshop::{case, edited, honest};
 use super::{Attack, Place, row};
 use crate::bench::data;
-use crate::figures::Figure;
 use crate::guard::{Guard, Objection, Objections};
-use crate::measure::Rounds;
+use crate::measure::{Refused, Rounds};
 
 #[rustfmt::skip] // One row per line.
 pub const ATTACKS: &[Attack] = &[
@@ -15,11 +14,14 @@ pub const ATTACKS: &[Attack] = &[
     row(HERE, "cached-by-content",     "fast calls: the answer for these inputs is known",           &[Guard::AfterTiming], cached),
     row(HERE, "first-calls-only",      "right for the first three samples",                          &[Guard::AfterTiming], first_calls_only),
     row(HERE, "one-works-for-all",     "n calls, of which one does something",                       &[Guard::AfterTiming], one_works_for_all),
+    row(HERE, "one-works-for-all-warm", "n calls in warm buffers, of which one does something",       &[Guard::AfterTiming], one_works_for_all_warm),
     row(HERE, "changed-while-timed",   "inputs made simpler between two calls",                      &[Guard::AfterTiming], changed_while_timed),
     row(HERE, "failed-launch",         "the time of launches that failed",                           &[Guard::AfterTiming], failed_launch),
     row(HERE, "other-stream",          "a short call: the work goes on elsewhere after it",          &[Guard::AfterTiming], other_stream),
     row(HERE, "lying-clock",           "half the time, by a clock of its own",                       &[Guard::Clocks],      lying_clock),
     row(HERE, "lying-gpu",             "half the time, by all clocks of the GPU",                    &[Guard::Clocks],      lying_gpu),
+    row(HERE, "chosen-samples",        "the fastest of three samples: the others were taken again",  &[Guard::Clocks],      chosen_samples),
+    row(HERE, "peer-with-a-clock",     "faster than a peer whose own clock says so",                 &[Guard::Clocks],      peer_with_a_clock),
     row(HERE, "warm-cache",            "bandwidth, of a cache",                                      &[Guard::Floors],      warm_cache),
     row(HERE, "below-physics",         "a record",                                                   &[Guard::Floors],      below_physics),
     row(HERE, "zero-in-a-mean",        "a geometric mean with a zero in it",                         &[Guard::Floors, Guard::Decided], zero_in_a_mean),
@@ -61,6 +63,12 @@ fn one_works_for_all(off: &[Guard]) -> Result<Objections, String> {
     candidate(Sample { wrote: |_, call| call == 0, ..Sample::honest(2.0) }, off)
 }
 
+/// What all calls leave in one place, one of them can leave.
+fn one_works_for_all_warm(off: &[Guard]) -> Result<Objections, String> {
+    let sample = Sample { wrote: |_, call| call == 0, ..Sample::honest(2.0) };
+    Contest { cold: false, ..Contest::against_peer(sample) }.judge(off)
+}
+
 fn changed_while_timed(off: &[Guard]) -> Result<Objections, String> {
     candidate(Sample { kept_inputs: false, ..Sample::honest(5.0) }, off)
 }
@@ -81,6 +89,27 @@ fn lying_gpu(off: &[Guard]) -> Result<Objections, String> {
     candidate(Sample { host: 2.0, ..Sample::honest(5.0) }, off)
 }
 
+/// Whoever takes samples again until he likes one has nothing against those that he throws away.
+fn chosen_samples(off: &[Guard]) -> Result<Objections, String> {
+    let mut contest = Contest::against_peer(Sample::honest(HONEST));
+    contest.edit = |rounds| {
+        for round in &mut rounds.0 {
+            let slower = |contender: usize| {
+                let reading = round.readings[contender];
+                Refused { contender, reading: reading.taking(reading.seconds.value() * 1.05) }
+            };
+            round.refused = Some([0, 0, 1, 1].map(slower).into());
+        }
+    };
+    contest.judge(off)
+}
+
+fn peer_with_a_clock(off: &[Guard]) -> Result<Objections, String> {
+    let mut contest = Contest::against_peer(Sample::honest(HONEST));
+    contest.actors[2] = Actor::new("peer", Sample { host: 0.5, ..Sample::honest(20.0) });
+    contest.judge(off)
+}
+
 /// One query against many keys is bound by memory: 67 MB take 14 µs.
 fn warm_cache(off: &[Guard]) -> Result<Objections, String> {
     let mut contest = Contest::against_peer(Sample::honest(5.0));
@@ -95,7 +124,7 @@ fn below_physics(off: &[Guard]) -> Result<Objections, String> {
 
 fn zero_in_a_mean(off: &[Guard]) -> Result<Objections, String> {
     let mut contest = Contest::against_peer(Sample::honest(HONEST));
-    contest.edit = |rounds| rounds.0[3].readings.iter_mut().take(2).for_each(|one| one.seconds = Figure::new(0.0));
+    contest.edit = |rounds| rounds.0[3].readings.iter_mut().take(2).for_each(|one| *one = one.taking(0.0));
     contest.judge(off)
 }
 
@@ -106,7 +135,7 @@ fn drift(off: &[Guard]) -> Result<Objections, String> {
         for round in &mut rounds.0 {
             round.order = vec![0, 1, 2];
             for (reading, slower) in round.readings.iter_mut().zip([1.0, 1.03, 1.06]) {
-                reading.seconds = Figure::new(HONEST * 1e-6 * slower);
+                *reading = reading.taking(HONEST * 1e-6 * slower);
             }
         }
     };

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::{Log, Stage, counted};
 use crate::bench::{Bencher, Duel, Point, lock};
 use crate::case::Case;
-use crate::figures::Subject;
-use crate::gpu::Contract;
+use crate::figures::{Figure, Subject};
+use crate::gpu::{Contract, Refusal};
 use crate::guard::{Guard, Objection, Objections};
 use crate::hardware::Hardware;
 
@@ -32,6 +32,24 @@ pub struct Failed {
     pub subject: Subject,
     pub problem: String,
     pub why: String,
+    /// Of its first run, in units of what is allowed, where it is not timed for being wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Figure>,
+}
+
+impl Failed {
+    fn new(case: &Case, refusal: &Refusal) -> Failed {
+        let error = match refusal {
+            Refusal::Wrong(error) => Some(*error),
+            Refusal::Died(_) => None,
+        };
+        Failed { subject: case.subject(), problem: case.problem.to_string(), why: refusal.to_string(), error }
+    }
+
+    fn objection(&self) -> Objection {
+        let guard = self.error.map_or(Guard::AfterTiming, Figure::guard);
+        Objection::fail(guard, format!("{}: {}", self.problem, self.why))
+    }
 }
 
 /// Every case against every peer.
@@ -54,7 +72,7 @@ pub(crate) fn run(
         }
         match bencher.point(case, Contract::Graph, true) {
             Ok(point) => report.points.push(point),
-            Err(why) => report.failed.push(Failed { subject: case.subject(), problem: case.problem.to_string(), why }),
+            Err(refusal) => report.failed.push(Failed::new(case, &refusal)),
         }
         step();
     }
@@ -70,13 +88,11 @@ impl Log for Report {
     }
 
     fn objections(&self) -> Objections {
-        let failed =
-            |failed: &Failed| vec![Objection::fail(Guard::AfterTiming, format!("{}: {}", failed.problem, failed.why))];
         let points = self.points.iter().map(|point| {
             let own = point.objections().flattened();
             own.into_iter().chain(lock::objections(point)).collect()
         });
-        Objections::of_parts(points.chain(self.failed.iter().map(failed)))
+        Objections::of_parts(points.chain(self.failed.iter().map(|failed| vec![failed.objection()])))
     }
 
     const COMPACT: bool = true;
@@ -91,7 +107,9 @@ impl Log for Report {
         let against = peers.into_iter().map(|peer| format!("; {}", self.against(peer)));
         let decided = self.points.iter().filter(|point| point.judge() == crate::State::Pass).count();
         let problems = counted(self.points.len(), "problem");
-        format!("{problems} on {}, {decided} decided{}", self.gpu_name(), against.collect::<String>())
+        let retaken: usize = self.points.iter().map(Point::retaken).sum();
+        let again = if retaken > 0 { format!("; {} taken again", counted(retaken, "sample")) } else { String::new() };
+        format!("{problems} on {}, {decided} decided{}{again}", self.gpu_name(), against.collect::<String>())
     }
 }
 
@@ -122,5 +140,28 @@ impl Report {
         let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let most = ratios.iter().copied().fold(0.0, f64::max);
         format!("{mean:.3} x {name} ({least:.3} to {most:.3})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::State;
+
+    #[test]
+    fn a_kernel_that_is_wrong_before_it_is_timed_has_its_error_in_the_log() {
+        let config = attention::configs::Config::by_id(1).unwrap();
+        let kernel = attention::kernels::kernel(&"B1 H1 S64 D64".parse().unwrap(), &config).unwrap();
+        let case = Case::new(kernel).unwrap();
+        let refused = |refusal| {
+            let failed = vec![Failed::new(&case, &refusal)];
+            let report = Report { gpu: "a GPU".into(), peers: vec![], points: vec![], failed };
+            (report.failed[0].error, report.objections())
+        };
+        let (error, objections) = refused(Refusal::Wrong(Figure::new(7.0)));
+        assert_eq!((error, objections.guards()), (Some(Figure::new(7.0)), vec![Guard::ErrorRule]));
+        assert!(matches!(objections.judge(), State::Fail { why } if why.contains("7.00 times what is allowed")));
+        let (error, objections) = refused(Refusal::Died("no memory".into()));
+        assert_eq!((error, objections.guards()), (None, vec![Guard::AfterTiming]));
     }
 }

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Log, Stage, counted};
 use crate::case::Case;
-use crate::figures::{Figure, Subject};
+use crate::figures::{Figure, Launched, Subject};
 use crate::gpu;
 use crate::guard::{Guard, Objection, Objections};
 use crate::hardware::{Hardware, write_case};
+use crate::harness;
 
 /// What a gate may ask of the kernel with the most work, in percent.
 pub(crate) const BUSY: &str = "busy";
@@ -34,7 +35,10 @@ pub struct Entry {
     pub problem: String,
     /// It has the most work, and could fill the GPU.
     pub largest: bool,
-    /// The launches that ncu saw: those of the case, each once.
+    /// The launches that ncu must see. Packs that are older than the question have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Launched>,
+    /// The launches that ncu saw, each time that a kernel was launched.
     pub launches: Vec<Profiled>,
 }
 
@@ -82,8 +86,11 @@ pub(crate) fn run(hardware: &Hardware, cases: &[Case], step: &dyn Fn()) -> Resul
         let file = write_case(folder.path(), case)?;
         let log = folder.path().join(format!("{}.csv", case.name));
         let (metrics, written) = (ncu::metrics(), log.display().to_string());
+        // Names as the PTX has them, whatever language they are from.
+        let names = ["--print-kernel-base", "mangled"];
         let options =
             ["--csv", "--page", "raw", "--clock-control", "none", "--metrics", &metrics, "--log-file", &written];
+        let options = [&options[..], &names].concat();
         let process = hardware.watched(tool, &options, &file, &["--unjudged"])?;
         let said = std::fs::read_to_string(&log).unwrap_or_default();
         if process.code != Some(0) {
@@ -91,7 +98,8 @@ pub(crate) fn run(hardware: &Hardware, cases: &[Case], step: &dyn Fn()) -> Resul
             return Err(format!("{}: under ncu it ended with {:?}; ncu said: {last}", case.name, process.code));
         }
         let launches = ncu::read(&said).map_err(|error| format!("{}: {error}", case.name))?;
-        kernels.push(Entry { subject: case.subject(), problem: case.problem.to_string(), largest, launches });
+        let asked = harness::asked(&case.kernel, &case.resolved.launches);
+        kernels.push(Entry { subject: case.subject(), problem: case.problem.to_string(), largest, asked, launches });
         step();
     }
     Ok(Report { ncu: tool.version.clone(), kernels })
@@ -103,10 +111,32 @@ impl Entry {
         let Some(main) = self.launches.first() else {
             return vec![Objection::not_run(Guard::Witness, format!("{name}: ncu saw no launch"))];
         };
+        let other = self.other().map(|why| Objection::fail(Guard::Executed, format!("{name}: {why}")));
         let cold = (main.tensor.value() <= 0.0)
             .then(|| Objection::fail(Guard::TensorPipe, format!("{name}: the tensor cores did nothing")));
-        cold.into_iter().collect()
+        other.into_iter().chain(cold).collect()
     }
+
+    /// What ncu saw in place of what was asked for.
+    fn other(&self) -> Option<String> {
+        if self.asked.is_empty() {
+            return None;
+        }
+        let times = |one: &Launched| std::iter::repeat_n(as_ncu_writes(one), one.count as usize);
+        let expected: Vec<String> = self.asked.iter().flat_map(times).collect();
+        let seen = |one: &Profiled| format!("`{}` with grid {} and block {}", one.entry, one.grid, one.block);
+        let seen: Vec<String> = self.launches.iter().map(seen).collect();
+        let differs = seen.iter().zip(&expected).find(|(seen, expected)| seen != expected);
+        let differs = differs.map(|(seen, expected)| format!("ncu saw {seen}: expected {expected}"));
+        let launches = if seen.len() == 1 { "launch" } else { "launches" };
+        let counts = || format!("ncu saw {} {launches}: expected {}", seen.len(), expected.len());
+        differs.or_else(|| (seen.len() != expected.len()).then(counts))
+    }
+}
+
+fn as_ncu_writes(Launched { entry, grid: [x, y, z], block, .. }: &Launched) -> String {
+    let [width, height, depth] = block;
+    format!("`{entry}` with grid ({x}, {y}, {z}) and block ({width}, {height}, {depth})")
 }
 
 impl Log for Report {
@@ -136,5 +166,64 @@ impl Log for Report {
         };
         let each: String = self.kernels.iter().filter_map(one).collect();
         format!("ncu {}, {}{each}", self.ncu, counted(self.kernels.len(), "kernel"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::State;
+
+    /// As ncu 2025.3.1.0 saw a kernel on an H200.
+    fn entry(launches: usize) -> Entry {
+        let profiled = Profiled {
+            entry: "attention_forward".into(),
+            grid: "(16, 8, 2)".into(),
+            block: "(128, 1, 1)".into(),
+            microseconds: Figure::new(8.8),
+            active: Figure::new(77.26),
+            busy: Figure::new(31.64),
+            tensor: Figure::new(24.67),
+            memory: Figure::new(7.51),
+            cache: Figure::new(14.86),
+            stalls: vec![],
+        };
+        let asked = Launched {
+            entry: "attention_forward".into(),
+            grid: [16, 8, 2],
+            block: [128, 1, 1],
+            count: launches as u32,
+        };
+        Entry {
+            subject: Subject { kernel: "k".into(), module: "m".into(), recipe: "r".into() },
+            problem: "f16 B2 H8 S512 D64 full".into(),
+            largest: true,
+            asked: vec![asked],
+            launches: vec![profiled; launches],
+        }
+    }
+
+    fn judge(edit: impl FnOnce(&mut Entry)) -> State {
+        let mut entry = entry(2);
+        edit(&mut entry);
+        Objections::of(entry.objections()).judge()
+    }
+
+    #[test]
+    fn what_was_profiled_is_what_was_asked_for() {
+        assert_eq!(judge(|_| ()), State::Pass);
+        let fails = |edit: fn(&mut Entry), expected: &str| {
+            let state = judge(edit);
+            assert!(matches!(&state, State::Fail { why } if why.contains(expected)), "{state:?}: expected {expected}");
+        };
+        fails(|entry| entry.launches[1].entry = "warm_up".into(), "ncu saw `warm_up` with grid (16, 8, 2)");
+        fails(
+            |entry| entry.launches[0].grid = "(16, 8, 200)".into(),
+            "grid (16, 8, 200) and block (128, 1, 1): expected",
+        );
+        fails(|entry| entry.launches[0].block = "(64, 1, 1)".into(), "block (64, 1, 1): expected");
+        fails(|entry| drop(entry.launches.pop()), "ncu saw 1 launch: expected 2");
+        fails(|entry| entry.launches.push(entry.launches[0].clone()), "ncu saw 3 launches: expected 2");
+        assert!(matches!(judge(|entry| entry.launches.clear()), State::NotRun { .. }));
     }
 }

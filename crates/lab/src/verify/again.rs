@@ -102,8 +102,7 @@ impl Verifier<'_> {
     }
 }
 
-const OLDER: &str =
-    "the pack is older than the questions what the driver made of the kernels, and what a launch cost whom";
+const OLDER: &str = "the pack is older than the questions what the driver made of the kernels, what a launch cost whom, and which samples were taken again";
 
 fn other_version(name: &str, version: &str, found: Option<&Tool>) -> String {
     match found {

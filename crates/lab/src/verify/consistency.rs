@@ -3,14 +3,44 @@
 use std::collections::BTreeMap;
 
 use crate::Settings;
+use crate::bench::Point;
+use crate::case::Case;
+use crate::harness;
 use crate::pack::manifest::Predicate;
 use crate::stages::half::Half;
 use crate::stages::{Evidence, Record, parity, sanitize};
 
 /// The first thing that does not fit.
-pub fn check(predicate: &Predicate, evidence: &Evidence) -> Result<(), String> {
+pub fn check(predicate: &Predicate, evidence: &Evidence, cases: &[&Case]) -> Result<(), String> {
     check_request(&predicate.settings, evidence)?;
-    check_gpu(predicate, evidence)
+    check_gpu(predicate, evidence)?;
+    cases.iter().try_for_each(|case| check_launches(case, evidence))
+}
+
+/// Logs of a GPU ask for the launches of the recipe, or all of them for none: they are older than the question.
+pub fn check_launches(case: &Case, evidence: &Evidence) -> Result<(), String> {
+    let Evidence { parity_gpu, sanitize_gpu, code_gpu, profile, .. } = evidence;
+    let (subject, expected) = (case.subject(), harness::asked(&case.kernel, &case.resolved.launches));
+    let is_older = *code_gpu == Half::NotAsked;
+    let told = |stage: &str| Err(format!("{stage}: the log asks for other launches than the recipe of {}", case.name));
+    if let Half::Ran(log) = parity_gpu
+        && log.kernels.iter().any(|entry| entry.subject == subject && entry.seen.asked != expected)
+    {
+        return told("parity");
+    }
+    if let Half::Ran(log) = sanitize_gpu {
+        let words = if is_older { vec![] } else { sanitize::gpu::asked(case) };
+        if log.kernels.iter().any(|entry| entry.subject == subject && entry.asked != words) {
+            return told("sanitize");
+        }
+    }
+    if let Record::Ran(log) = profile {
+        let expected = if is_older { vec![] } else { expected };
+        if log.kernels.iter().any(|entry| entry.subject == subject && entry.asked != expected) {
+            return told("profile");
+        }
+    }
+    Ok(())
 }
 
 /// Logs answer the request.
@@ -50,7 +80,7 @@ fn check_gpu(predicate: &Predicate, evidence: &Evidence) -> Result<(), String> {
     }
     let is_older = *code_gpu == Half::NotAsked;
     if let Record::Ran(log) = bench
-        && log.points.iter().any(|point| point.asks_for_launches() == is_older)
+        && log.points.iter().any(|point| is_of_another_age(point, is_older))
     {
         return Err("either bench or the logs of the driver's code are older than the other".into());
     }
@@ -63,6 +93,12 @@ fn check_gpu(predicate: &Predicate, evidence: &Evidence) -> Result<(), String> {
         return Err("bench or profile say something else than that there was no GPU".into());
     }
     agree(evidence, predicate.settings.launches)
+}
+
+/// Older packs know neither what launches cost nor which samples were taken again, and others know both: who wants his samples to be asked for
+/// nothing must say that all of his pack is older.
+fn is_of_another_age(point: &Point, is_older: bool) -> bool {
+    point.asks_for_launches() == is_older || point.tell_refused().any(|tells| tells == is_older)
 }
 
 /// The same kernel ran as the same machine code wherever it ran, and the emulator's bits are the emulator's.
@@ -118,4 +154,22 @@ fn emulated(entry: &parity::gpu::Entry, emulator: &Record<parity::Report>) -> Re
         return Ok(());
     }
     Err(format!("{}: whether the bits are the emulator's does not follow from the logs", entry.subject.kernel))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::test_point;
+
+    #[test]
+    fn a_point_is_as_old_as_its_pack() {
+        let mut point = test_point(&[10.0, 10.0, 12.0]);
+        assert!(!is_of_another_age(&point, false) && is_of_another_age(&point, true));
+        point.rounds.0[5].refused = None;
+        assert!(is_of_another_age(&point, false), "one round forgets what was taken again");
+        point.rounds.0.iter_mut().for_each(|round| round.refused = None);
+        assert!(is_of_another_age(&point, false) && is_of_another_age(&point, true), "launches are still known");
+        point.contenders.iter_mut().for_each(|contender| contender.launches = None);
+        assert!(is_of_another_age(&point, false) && !is_of_another_age(&point, true));
+    }
 }

@@ -261,7 +261,7 @@ impl Verifier<'_> {
             let stage = differs.map_or("stages".to_string(), |index| Stage::ALL[index].to_string());
             return Err(format!("{stage}: what the manifest says does not follow from the log"));
         }
-        consistency::check(&manifest.predicate, &evidence)?;
+        consistency::check(&manifest.predicate, &evidence, &cases.iter().chain(measured).collect::<Vec<_>>())?;
         if self.files.get(SAMPLES).cloned() != prove::samples(&evidence) {
             return Err(format!("{SAMPLES} does not have the samples of the log"));
         }

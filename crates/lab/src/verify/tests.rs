@@ -1,12 +1,13 @@
 //! A careful forger has this very code: it edits a log and makes everything that follows from it anew.
 
 use super::*;
-use crate::figures::Figure;
+use crate::figures::{Figure, Launched};
 use crate::pack::write;
 use crate::prove::{self, Bench};
 use crate::stages::half::Half;
 use crate::stages::parity::{Controlled, Noticed};
 use crate::stages::stress::Verdict;
+use crate::stages::{profile, sanitize};
 use crate::{Cost, Request, Settings};
 use tempfile::TempDir;
 
@@ -269,4 +270,39 @@ fn figures_alone_decide() {
     for (said, expected) in expected {
         assert!(said.starts_with(expected), "{said}: expected {expected}");
     }
+}
+
+#[test]
+fn logs_of_a_gpu_ask_for_the_launches_of_the_recipe() {
+    let forger = Forger::new(|text| text);
+    let case = &forger.request.cases[0];
+    let asked = crate::harness::asked(&case.kernel, &case.resolved.launches);
+    let said = |asked: Vec<Launched>, words: Vec<String>, code_gpu: Half<code::gpu::Report>| {
+        let checked = sanitize::gpu::Entry { subject: case.subject(), asked: words, checked: vec![] };
+        let profiled = profile::Entry {
+            subject: case.subject(),
+            problem: case.problem.to_string(),
+            largest: true,
+            asked,
+            launches: vec![],
+        };
+        let mut evidence = forger.evidence.clone();
+        evidence.code_gpu = code_gpu;
+        evidence.sanitize_gpu =
+            Half::Ran(sanitize::gpu::Report { version: String::new(), planted: vec![], kernels: vec![checked] });
+        evidence.profile = Record::Ran(profile::Report { ncu: String::new(), kernels: vec![profiled] });
+        consistency::check_launches(case, &evidence).err().unwrap_or_default()
+    };
+    let words = sanitize::gpu::asked(case);
+    let died = || Half::Died { why: "x".into() };
+    assert_eq!(said(asked.clone(), words.clone(), died()), "");
+    assert_eq!(said(vec![], vec![], Half::NotAsked), "", "older packs ask for none");
+    assert!(said(asked.clone(), vec![], died()).starts_with("sanitize: the log asks for other launches"));
+    assert!(said(vec![], words.clone(), died()).starts_with("profile: the log asks for other launches"));
+    assert!(
+        said(asked.clone(), vec![], Half::NotAsked).starts_with("profile: "),
+        "older in one log and not in another"
+    );
+    let other = asked.into_iter().map(|one| Launched { grid: [1, 1, 1], ..one }).collect();
+    assert!(said(other, words, died()).starts_with("profile: the log asks for other launches than the recipe of case"));
 }

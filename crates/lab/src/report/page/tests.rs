@@ -8,6 +8,7 @@ use super::*;
 use crate::Cost;
 use crate::case::Case;
 use crate::figures::{Figure, Found, Seen, Spot, Subject};
+use crate::measure::Refused;
 use crate::pack::{code_path, squeezed};
 use crate::report::chart::tests::{point, points, unclocked};
 use crate::sass::census;
@@ -199,6 +200,12 @@ fn what_was_measured_is_shown() {
     assert_eq!(section(&page, "samples").matches("<details").count(), 2);
     let page = Made::small().page(&[points()[0].clone(), unclocked(points()[1].clone())]);
     assert_eq!(section(&page, "samples").matches("The clock was not read").count(), 1);
+    assert!(!page.contains("taken again"));
+    let mut retaken = points()[0].clone();
+    let reading = retaken.rounds.0[0].readings[2];
+    retaken.rounds.0[0].refused = Some(vec![Refused { contender: 2, reading }]);
+    let page = Made::small().page(&[retaken]);
+    assert!(section(&page, "samples").contains("dropped, 1 of the samples taken again</span>"));
 }
 
 /// Sections stand in the order in which somebody with five minutes wants them.
@@ -306,7 +313,7 @@ fn grid() -> Vec<Point> {
             point.rounds.0.extend_from_within(..1);
         }
         for reading in point.rounds.0.iter_mut().flat_map(|round| &mut round.readings) {
-            reading.seconds = Figure::new(reading.seconds.value() * (0.99 + 0.02 * random.f64()));
+            *reading = reading.taking(reading.seconds.value() * (0.99 + 0.02 * random.f64()));
             reading.megahertz = Some(Figure::new(1960.0 + 30.0 * random.f64()));
         }
         point

@@ -13,9 +13,10 @@ use serde_json::Value;
 use super::super::half::GpuLog;
 use super::super::{Stage, counted};
 use crate::case::Case;
-use crate::figures::Subject;
+use crate::figures::{Launched, Subject};
 use crate::guard::{Guard, Objection};
 use crate::hardware::{Hardware, write_case};
+use crate::harness;
 use crate::tools::Tool;
 
 /// A tool, what it is asked for beyond its defaults, and a kernel with a fault that it must report.
@@ -46,6 +47,9 @@ pub struct Report {
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     pub subject: Subject,
+    /// The launches that must be seen under every tool, in the words of [`Checked::launched`]. Packs that are older than the question have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<String>,
     pub checked: Vec<Checked>,
 }
 
@@ -56,7 +60,8 @@ pub struct Checked {
     pub tool: String,
     /// Its log, line by line, without the numbers of processes.
     pub said: Vec<String>,
-    /// Launches that the process under it saw through: `attention_forward [2, 2, 1]`.
+    /// Launches that the process under it saw through: entry, blocks, threads, and how often, as [`Launched`] writes them. Older packs have
+    /// entry and blocks.
     pub launched: Vec<String>,
     /// The process left the right result, out of poison.
     pub right: bool,
@@ -84,7 +89,11 @@ pub(crate) fn run(hardware: &Hardware, cases: &[Case], step: &(dyn Fn() + Sync))
         said
     };
     let mut all = jobs.par_iter().map(one).collect::<Result<Vec<_>, String>>()?.into_iter();
-    let entry = |case: &Case| Entry { subject: case.subject(), checked: all.by_ref().take(CHECKERS.len()).collect() };
+    let entry = |case: &Case| Entry {
+        subject: case.subject(),
+        asked: asked(case),
+        checked: all.by_ref().take(CHECKERS.len()).collect(),
+    };
     Ok(Report { version: tool.version.clone(), planted, kernels: cases.iter().map(entry).collect() })
 }
 
@@ -109,14 +118,27 @@ fn checked(
     let process = hardware.watched(tool, &options, kernel, more).map_err(|error| format!("{name}: {error}"))?;
     let said = std::fs::read_to_string(&log).unwrap_or_default();
     let result: Value = serde_json::from_str(&process.output).unwrap_or_default();
-    let launch = |launch: &Value| Some(format!("{} {}", launch["entry"].as_str()?, launch["grid"]));
-    let launches = result["launches"].as_array();
     Ok(Checked {
         tool: checker.name.into(),
         said: shortened(&said),
-        launched: launches.map_or(vec![], |all| all.iter().filter_map(launch).collect()),
+        launched: launched(&result["launches"]),
         right: process.code == Some(0) && result["verdict"] == "pass" && result["changed"] != Value::Array(vec![]),
     })
+}
+
+/// What the recipe asks for.
+pub(crate) fn asked(case: &Case) -> Vec<String> {
+    harness::asked(&case.kernel, &case.resolved.launches).iter().map(ToString::to_string).collect()
+}
+
+/// The launches that `run --format json` tells of; nothing of what is told otherwise.
+fn launched(told: &Value) -> Vec<String> {
+    let three = |value: &Value| serde_json::from_value::<[u32; 3]>(value.clone()).ok();
+    let one = |told: &Value| {
+        let (entry, count) = (told["entry"].as_str()?.to_string(), told["count"].as_u64()?.try_into().ok()?);
+        Some(Launched { entry, grid: three(&told["grid"])?, block: three(&told["block"])?, count }.to_string())
+    };
+    told.as_array().map_or(vec![], |all| all.iter().filter_map(one).collect())
 }
 
 /// Of a tool's log: reports of many errors are all alike.
@@ -163,6 +185,19 @@ impl Checked {
     }
 }
 
+impl Entry {
+    /// Tools that saw other launches than those that were asked for.
+    fn others(&self, place: &str) -> Vec<Objection> {
+        let is_other = |checked: &&Checked| !self.asked.is_empty() && checked.launched != self.asked;
+        let words = |checked: &Checked| {
+            let [saw, expected] = [&checked.launched, &self.asked].map(|launches| launches.join(", "));
+            format!("{place}: under {} ran {saw}: expected {expected}", checked.tool)
+        };
+        let others = self.checked.iter().filter(is_other);
+        others.map(|checked| Objection::fail(Guard::Executed, words(checked))).collect()
+    }
+}
+
 impl Report {
     /// Tools that would have found nothing whatever was there.
     fn blind(&self) -> Vec<Objection> {
@@ -186,7 +221,8 @@ impl GpuLog for Report {
             let tools = entry.checked.iter().map(|checked| checked.tool.as_str());
             let lacks = !tools.eq(CHECKERS.iter().map(|checker| checker.name));
             let lacks = lacks.then(|| Objection::not_run(Guard::Witness, format!("{place}: not every tool was run")));
-            lacks.into_iter().chain(entry.checked.iter().flat_map(|checked| checked.objections(&place))).collect()
+            let of_tools = entry.checked.iter().flat_map(|checked| checked.objections(&place));
+            lacks.into_iter().chain(of_tools).chain(entry.others(&place)).collect()
         };
         std::iter::once(self.blind()).chain(self.kernels.iter().map(of_entry)).collect()
     }
@@ -213,8 +249,10 @@ mod tests {
 
     fn checked(tool: &str, said: &[&str]) -> Checked {
         let said = said.iter().map(ToString::to_string).collect();
-        Checked { tool: tool.into(), said, launched: vec!["attention_forward [2,2,1]".into()], right: true }
+        Checked { tool: tool.into(), said, launched: vec![LAUNCH.into()], right: true }
     }
+
+    const LAUNCH: &str = "`attention_forward` with 2×2×1 blocks of 128 threads, 1 times";
 
     const NONE: [&str; 2] = ["COMPUTE-SANITIZER", "ERROR SUMMARY: 0 errors"];
     const NO_HAZARD: [&str; 2] = ["COMPUTE-SANITIZER", "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"];
@@ -224,7 +262,8 @@ mod tests {
         let subject = Subject { kernel: "k".into(), module: "m".into(), recipe: "r".into() };
         let clean =
             |checker: &Checker| checked(checker.name, if checker.name == "racecheck" { &NO_HAZARD } else { &NONE });
-        let kernels = vec![Entry { subject, checked: CHECKERS.iter().map(clean).collect() }];
+        let kernels =
+            vec![Entry { subject, asked: vec![LAUNCH.into()], checked: CHECKERS.iter().map(clean).collect() }];
         let planted = CHECKERS.iter().map(|checker| checked(checker.name, &ONE)).collect();
         Report { version: "2025.3.1.0".into(), planted, kernels }
     }
@@ -239,6 +278,25 @@ mod tests {
         assert_eq!(judge(&report), State::Pass);
         report.planted[1] = checked("racecheck", &NO_HAZARD);
         assert!(matches!(judge(&report), State::NotRun { why } if why.contains("racecheck does not report")));
+    }
+
+    #[test]
+    fn a_tool_that_saw_another_launch_shows_nothing() {
+        let mut other = report();
+        other.kernels[0].checked[1].launched = vec![LAUNCH.replace("2×2×1", "1×1×1")];
+        assert!(
+            matches!(judge(&other), State::Fail { why } if why.contains("under racecheck ran `attention_forward` with 1×1×1"))
+        );
+        other.kernels[0].checked[1].launched = vec![LAUNCH.into(); 2];
+        assert!(matches!(judge(&other), State::Fail { .. }), "once more than was asked for");
+    }
+
+    #[test]
+    fn launches_are_read_as_the_process_tells_them() {
+        let told =
+            r#"[{"entry": "attention_forward", "grid": [2, 2, 1], "block": [128, 1, 1], "count": 1, "seconds": 0.1}]"#;
+        assert_eq!(launched(&serde_json::from_str(told).unwrap()), [LAUNCH]);
+        assert_eq!(launched(&Value::Null), [""; 0]);
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn checked(tool: &str, errors: u64) -> sanitize_gpu::Checked {
 }
 
 fn watched(subject: &Subject) -> sanitize_gpu::Entry {
-    sanitize_gpu::Entry { subject: subject.clone(), checked: TOOLS.map(|tool| checked(tool, 0)).into() }
+    sanitize_gpu::Entry { subject: subject.clone(), asked: vec![], checked: TOOLS.map(|tool| checked(tool, 0)).into() }
 }
 
 fn launched(subject: &Subject) -> stress_gpu::Entry {
@@ -115,7 +115,7 @@ fn profiled(subject: &Subject, largest: bool) -> profile::Entry {
         stalls: [("wait", 2.0), ("long scoreboard", 0.5)].map(stall).into(),
     };
     let problem = "f16 B1 H16 S16384 D128 full".into();
-    profile::Entry { subject: subject.clone(), problem, largest, launches: vec![launch] }
+    profile::Entry { subject: subject.clone(), problem, largest, asked: vec![], launches: vec![launch] }
 }
 
 fn on_gpu() -> Made {
