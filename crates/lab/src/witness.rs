@@ -57,7 +57,9 @@ fn sizes(of: &Problem, config: &Config) -> [u32; 3] {
         // Tiles of the output with so few keys that copies of the next run ahead, and so many of them that every stage comes round as often as warps
         // arrive at its barrier: a count of arrivals that is off by one is then off by a phase. Two blocks of two tiles for each head; a stage of
         // queries comes round once for each.
-        (Math::Warpgroup, MaskKind::None) => [rows + 1, keys * splits + keys / 2 + 1, config.warpgroups() * stages.max(4)],
+        (Math::Warpgroup, MaskKind::None) => {
+            [rows + 1, keys * splits + keys / 2 + 1, config.warpgroups() * stages.max(4)]
+        }
         (Math::Warpgroup, _) => [2 * rows + 1, 2 * rows + 1, 4],
     }
 }

@@ -66,9 +66,12 @@ pub fn roles<P: FnOnce(), C: FnOnce(&Warpgroup)>(producer: Producer<P>, consumer
     );
 }
 
+/// A thread of a warp that is idle then: the first one computes meanwhile what its copies begin with.
+const INITIALISES: u32 = 32;
+
 fn initialise_barriers() {
     let barriers = with(|b| std::mem::take(&mut b.barriers));
-    when(thread_index().eq(0), || {
+    when(thread_index().eq(INITIALISES), || {
         for (address, arrivals) in barriers {
             mbarrier_init(Pointer::new(address), arrivals);
         }

@@ -2,7 +2,7 @@
 
 use super::super::parts::sequences::Sequence;
 use super::Setup;
-use super::schedule::{Order, OutputTile};
+use super::schedule::{NextTile, Order, OutputTile};
 use std::ops::Range;
 use tile::prelude::*;
 
@@ -15,15 +15,17 @@ pub struct Copies<E> {
 }
 
 impl<E: Element> Copies<E> {
-    pub fn produce(mut self, setup: &Setup<E>, order: &Order) {
+    /// The block's first tile is the next one.
+    pub fn produce(mut self, setup: &Setup<E>, order: &Order, mut next_tile: NextTile) {
         let mut number = Var::new("number", block_index(0));
         let count = setup.schedule.count();
         repeat_while(number.get().lt(count), || {
-            let tile = setup.schedule.tile(number.get());
+            let tile = next_tile.get();
             let sequence = setup.sequences.entry(tile.batch);
             setup.when_it_exists(&sequence, tile.block, || self.load(setup, tile, &sequence));
             let next = order.next(number.get(), count);
             number.set(next);
+            next_tile.set(setup.schedule.tile(next));
             next.lt(count)
         });
         self.for_each_part(setup, |queries, _| queries.note([0; 4].map(U32::from)));

@@ -28,7 +28,7 @@ use crate::problem::Dims;
 use consumer::{Rings, consume};
 use copies::Copies;
 use result::Output;
-use schedule::{Order, OutputTile, Schedule};
+use schedule::{NextTile, Order, OutputTile, Schedule};
 use tile::prelude::*;
 
 /// What both roles know.
@@ -65,11 +65,14 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let copies = Copies { queries: load_queries, keys: load_keys, values: load_values, value_rows };
 
     let [copying, computing] = config.role_registers(setup.crowded);
+    let mut first = NextTile::default();
+    // While another warp initialises the barriers.
+    when(thread_index().eq(0), || {
+        [q, k].iter().chain([&v]).for_each(TensorMap::prefetch);
+        first.set(setup.schedule.tile(block_index(0)));
+    });
     roles(
-        producer(copying, || {
-            [q, k].iter().chain([&v]).for_each(TensorMap::prefetch);
-            copies.produce(&setup, &order);
-        }),
+        producer(copying, || copies.produce(&setup, &order, first)),
         consumers(warpgroups, computing, |warpgroup| consume(&setup, warpgroup, rings)),
     );
 }

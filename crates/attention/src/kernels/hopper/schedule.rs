@@ -11,6 +11,29 @@ pub struct OutputTile {
     pub share: U32,
 }
 
+/// The tile that a block is to compute next.
+pub struct NextTile([Var<u32>; 4]);
+
+impl Default for NextTile {
+    fn default() -> NextTile {
+        NextTile(["next_block", "next_head", "next_batch", "next_share"].map(|name| Var::new(name, 0)))
+    }
+}
+
+impl NextTile {
+    #[track_caller]
+    pub fn set(&mut self, tile: OutputTile) {
+        let OutputTile { block, head, batch, share } = tile;
+        self.0.iter_mut().zip([block, head, batch, share]).for_each(|(held, word)| held.set(word));
+    }
+
+    #[track_caller]
+    pub fn get(&self) -> OutputTile {
+        let [block, head, batch, share] = self.0.each_ref().map(Var::get);
+        OutputTile { block, head, batch, share }
+    }
+}
+
 /// All tiles, numbered in the order in which they are begun: section by section of heads whose keys and values the cache holds together, and in
 /// a section the last queries first. With a causal mask these see the most keys, so that short tiles fill the end.
 pub struct Schedule {
