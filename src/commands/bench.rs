@@ -8,7 +8,7 @@ use anyhow::Context;
 use attention::Problem;
 use attention::configs::Math;
 use attention::planner::Gpu;
-use cuda::Cuda;
+
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::bench::{Bencher, Calibration, Grid, PEERS, Patience, Point, SLOWDOWN};
 use lab::gpu::{Contract, WARM_UP, Workers};
@@ -108,7 +108,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     arguments.csv.iter().try_for_each(|path| file::check("--csv", path))?;
     check_python(&arguments.python)?;
     let given = given(arguments)?;
-    let cuda = Cuda::open(0).context("times need a GPU")?;
+    let cuda = lab::open_gpu().context("times need a GPU")?;
     let cases = given.map_or_else(|| planned(arguments, &cuda), Ok)?;
     let workers = Workers::unpack(&arguments.python).context("the scripts of the peers need a temporary folder")?;
     let peers = if arguments.calibrate.is_some() { &[] } else { arguments.peers.as_slice() };
@@ -192,7 +192,7 @@ fn given(arguments: &Arguments) -> anyhow::Result<Option<Vec<Case>>> {
     arguments.config.map(|_| built_in(arguments, None)).transpose()
 }
 
-fn planned(arguments: &Arguments, cuda: &Cuda) -> anyhow::Result<Vec<Case>> {
+fn planned(arguments: &Arguments, cuda: &cuda::Cuda) -> anyhow::Result<Vec<Case>> {
     let device = cuda.device();
     let gpu =
         Gpu { capability: device.capability, processors: device.processors, shared_bytes: device.max_shared_bytes };

@@ -128,8 +128,8 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
         ),
         BackendName::Emulator => on(&emulator::Emulator, &kernel, arguments, &options),
         BackendName::Cuda => match arguments.streams {
-            None => on(&cuda::Cuda::open(0)?, &kernel, arguments, &options),
-            Some(count) => in_streams(&cuda::Cuda::open(0)?, &kernel, arguments, count),
+            None => on(&lab::open_gpu()?, &kernel, arguments, &options),
+            Some(count) => in_streams(&lab::open_gpu()?, &kernel, arguments, count),
         },
     }
 }

@@ -10,6 +10,7 @@ use launch::resolved::{self, Launch, MAP_BYTES, Placement};
 use launch::tensor_map::ResolvedMap;
 use launch::{Kernel, Limits, Memory, Resolved};
 
+use crate::assembler::{Assembler, unlinkable};
 use crate::context::{Context, Device};
 use crate::error::Error;
 use crate::event::Event;
@@ -22,12 +23,31 @@ use crate::tensor_map;
 #[derive(Debug, Clone)]
 pub struct Cuda {
     context: Arc<Context>,
+    /// For what the driver's linker gets wrong.
+    assembler: Option<Assembler>,
 }
 
 impl Cuda {
     /// Opens the GPU of that number, as CUDA_VISIBLE_DEVICES counts.
     pub fn open(ordinal: usize) -> Result<Cuda, Error> {
-        Ok(Cuda { context: Context::open(ordinal)? })
+        Ok(Cuda { context: Context::open(ordinal)?, assembler: None })
+    }
+
+    /// The same with an assembler for texts that the driver's linker gets wrong, so that their machine code can be shown.
+    pub fn with_assembler(self, assembler: Assembler) -> Cuda {
+        Cuda { assembler: Some(assembler), ..self }
+    }
+
+    /// The code of a kernel, without buffers.
+    pub fn module(&self, kernel: &Kernel) -> Result<Module, Error> {
+        let text = &kernel.parsed.source.text;
+        let assembler = self.assembler.as_ref().filter(|_| unlinkable(text).is_some());
+        let cubin = assembler.and_then(|assembler| assembler.make(text, &kernel.module().target.to_string()));
+        match cubin.map(|cubin| Module::from_cubin(&self.context, kernel.file(), &cubin)) {
+            Some(Ok(module)) => Ok(module),
+            // An assembler may be newer than the driver.
+            _ => Module::from_ptx(&self.context, kernel.file(), text),
+        }
     }
 
     /// Has a kernel ended the context? Then nothing runs any more in this process.
@@ -224,7 +244,7 @@ impl Backend for Cuda {
     }
 
     fn load(&self, kernel: &Kernel) -> Result<Loaded, Error> {
-        self.place(kernel, || Module::from_ptx(&self.context, kernel.file(), &kernel.parsed.source.text))
+        self.place(kernel, || self.module(kernel))
     }
 
     fn run(&self, loaded: &mut Loaded, memory: &mut Memory, options: &Options) -> Result<Run, Error> {

@@ -25,6 +25,7 @@
 
 #![allow(unsafe_code, reason = "driver calls are foreign functions; each block says why it is sound")]
 
+mod assembler;
 mod backend;
 mod buffer;
 mod cache;
@@ -50,6 +51,7 @@ mod stream;
 mod sys;
 mod tensor_map;
 
+pub use assembler::Assembler;
 pub use backend::{Cuda, Loaded};
 pub use buffer::DeviceBuffer;
 pub use cache::{Cache, Counts, Key};

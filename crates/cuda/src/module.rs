@@ -11,6 +11,7 @@ use crate::sys::{
 };
 use launch::resolved::Launch;
 
+use crate::assembler::unlinkable;
 use crate::cache::{Cache, Cubin, Key};
 use crate::compiler_log::{LOG_BYTES, log_text, options, with_log};
 use crate::context::Context;
@@ -51,8 +52,8 @@ impl Module {
     /// driver's linker is what is kept, loaded, hashed and shown. Only a text that the linker refuses or gets wrong, and
     /// that the loader takes, is loaded as it is; [`Module::log`] says so.
     pub fn from_ptx_cached(context: &Arc<Context>, cache: &Cache, file: &str, text: &str) -> Result<Module, Error> {
-        if has_both_kinds_of_shared_memory(text) {
-            return Module::without_cubin(context, file, text, "it misplaces dynamic shared memory behind static");
+        if let Some(why) = unlinkable(text) {
+            return Module::without_cubin(context, file, text, why);
         }
         let (key, mut log) = (Key::new(text, context.device()), String::new());
         let compile = || -> Result<Vec<u8>, Error> {
@@ -160,12 +161,6 @@ impl Module {
         check("cuModuleGetGlobal_v2", status)?;
         Ok((address, bytes))
     }
-}
-
-/// Driver 580's linker places the dynamic part right behind the static one, whatever its alignment; its loader does not.
-fn has_both_kinds_of_shared_memory(text: &str) -> bool {
-    let declares = |words: &str| text.lines().any(|line| line.trim_start().starts_with(words));
-    declares(".extern .shared") && (declares(".shared") || declares(".visible .shared"))
 }
 
 fn is_refused(loaded: &Result<Module, Error>) -> bool {
@@ -388,13 +383,6 @@ fn configuration(launch: &Launch, stream: CUstream, attributes: &mut [CUlaunchAt
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn static_and_dynamic_shared_memory_are_told_apart() {
-        let (fixed, dynamic) = ("  .shared .align 8 .b8 full[16];\n", ".extern .shared .align 1024 .b8 tiles[];\n");
-        assert!(has_both_kinds_of_shared_memory(&format!("{dynamic}{fixed}")));
-        assert!(!has_both_kinds_of_shared_memory(fixed) && !has_both_kinds_of_shared_memory(dynamic));
-    }
 
     #[test]
     fn a_launch_says_its_cluster_and_its_overlap() {

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use cuda::Cuda;
+use cuda::{Assembler, Cuda};
 
+use crate::assembly;
 use crate::case::Case;
 use crate::gpu::Workers;
 use crate::pack::recipe_text;
@@ -28,7 +29,7 @@ pub struct Hardware {
 impl Hardware {
     /// The first GPU, or why there is none; an error if there is one that cannot be used, or what runs beside it cannot be made.
     pub fn find(python: &Path, peers: Vec<String>) -> std::io::Result<Result<Hardware, String>> {
-        let cuda = match Cuda::open(0) {
+        let cuda = match open_gpu() {
             Ok(cuda) => cuda,
             Err(error @ (cuda::Error::NoDriver | cuda::Error::NoGpu)) => return Ok(Err(error.to_string())),
             Err(error) => return Err(std::io::Error::other(error)),
@@ -50,6 +51,14 @@ impl Hardware {
         let output = process::ended(command.args(more), TOOL_TIME)?;
         Ok(Said { code: output.status.code(), output: String::from_utf8_lossy(&output.stdout).into_owned() })
     }
+}
+
+/// The first GPU, with ptxas, where it is found, for what the driver's linker gets wrong.
+pub fn open_gpu() -> Result<Cuda, cuda::Error> {
+    let cuda = Cuda::open(0)?;
+    let Some(ptxas) = tools::find("ptxas") else { return Ok(cuda) };
+    let make = move |text: &str, target: &str| assembly::run_ptxas(text, target, &ptxas).ok()?.cubin;
+    Ok(cuda.with_assembler(Assembler::new(make)))
 }
 
 /// A case as files, so that another process can run it.

@@ -64,7 +64,7 @@ pub use error::Error;
 pub use figures::{Figure, Subject};
 pub use gate::{Gate, GateResult, Made, SETTINGS, SecondRun, Unmet, gates_of};
 pub use guard::{Guard, Objection, Objections};
-pub use hardware::Hardware;
+pub use hardware::{Hardware, open_gpu};
 pub use inspect::{BlockShape, Build, Code, Inspection, Taken, inspect};
 pub use occupancy::Occupancy;
 pub use outcome::{Outcome, State, Tally};

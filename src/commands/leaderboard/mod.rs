@@ -78,7 +78,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     arguments.csv.iter().try_for_each(|path| file::check("--csv", path))?;
     check_python(&arguments.python)?;
     let problem = arguments.problem.clone().map_or_else(|| Problem::builder().build(), Ok)?;
-    let cuda = match Cuda::open(0) {
+    let cuda = match lab::open_gpu() {
         Ok(cuda) => Some(cuda),
         Err(cuda::Error::NoDriver | cuda::Error::NoGpu) => None,
         Err(error) => return Err(error.into()),

@@ -1,6 +1,6 @@
 //! What the driver makes of kernels: the code that is launched and timed, which may be other code than ptxas makes.
 
-use cuda::{Cuda, Module, Resources};
+use cuda::{Cuda, Resources};
 use launch::hash;
 use rayon::prelude::*;
 
@@ -41,8 +41,7 @@ pub fn drive(cuda: &Cuda, cases: &[&Case]) -> Result<Vec<Driven>, String> {
 
 fn one(cuda: &Cuda, case: &Case) -> Result<Driven, String> {
     let words = |error: cuda::Error| error.to_string();
-    let text = &case.kernel.parsed.source.text;
-    let module = Module::from_ptx(cuda.context(), case.kernel.file(), text).map_err(words)?;
+    let module = cuda.module(&case.kernel).map_err(words)?;
     let cubin = module.cubin().ok_or("the driver does not show the machine code that it runs")?.to_vec();
     let resources = |launch| {
         let entry = case.kernel.entry(launch).map_err(|error| error.to_string())?;

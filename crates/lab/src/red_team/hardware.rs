@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cuda::Cuda;
+use crate::hardware::open_gpu;
 
 use super::workshop::{at_start, case, honest};
 use super::{Attack, Place, row};
@@ -47,7 +47,7 @@ fn trap_while_timed(_: &[Guard]) -> Result<Objections, String> {
 /// Times a kernel without peers, on buffers of its own for each call: all else that a point says of such a run is left aside, since
 /// nobody expects it to be decided. What the driver refuses is the status of a launch.
 fn timed(text: &str) -> Result<Objections, String> {
-    let cuda = Cuda::open(0).map_err(|_| "needs a GPU")?;
+    let cuda = open_gpu().map_err(|_| "needs a GPU")?;
     let nobody = Workers::unpack(Path::new("")).map_err(|error| error.to_string())?;
     let mut bencher = Bencher::new(cuda, &nobody, &[]);
     Ok(match bencher.point(&case(text)?, Contract::Graph, true) {
