@@ -332,12 +332,13 @@ fn the_emulator_finds_masks_that_contradict_themselves() {
     );
 }
 
-/// One or a few queries against so many keys that an H200 would split them over blocks.
-const SPLIT: [&str; 4] = [
+/// One or a few queries against so many keys that an H200 would split them over blocks; the last with a kernel for sm_90a.
+const SPLIT: [&str; 5] = [
     "B1 H2/1 Sq1 Sk1100 D64",
     "bf16 B1 H2 Sq5 Sk1030 D128 causal sinks bshd",
     "B2 H1 Sq3 Sk2000 D64/40 softcap2",
     "bf16 B1 H14/2 Sq3 Sk1030 D64/40 causal alibi sinks",
+    "bf16 B1 H4/2 Sq130 Sk4200 D64 causal sinks",
 ];
 
 #[test]

@@ -87,6 +87,8 @@ struct Row {
     most_value_columns: u32,
     /// Of a head; of packed sequences, all their rows together: how long each is, a GPU may be the only one to know.
     queries: [u32; 2],
+    /// So many keys at least, of which blocks may take shares: of packed sequences they do not.
+    least_keys: u32,
     /// The most queries of all heads that share keys, if they are to fill one tile.
     most_together: Option<u32>,
     /// Blocks for every hundred processors: below a hundred some are idle, above it some have several.
@@ -111,6 +113,7 @@ const ANYTHING: Row = Row {
     most_columns: 0,
     most_value_columns: ANY,
     queries: [0, ANY],
+    least_keys: 0,
     most_together: None,
     blocks: [0, ANY],
 };
@@ -122,7 +125,9 @@ const HALF: u32 = 51;
 /// batches that fill it (at D64 and S512, B32 H32), and B2 H8 S512 D64. A model, not measured: lengths in between,
 /// other widths, and that a processor is better off with one small block than another with a large one and it with none.
 #[rustfmt::skip] // One row per line.
-const HOPPER_ROWS: [Row; 18] = [
+const HOPPER_ROWS: [Row; 19] = [
+    // Measured: 100 queries of 24 heads with 8,192 keys at D64, in five shares. A model: other lengths, and heads of up to 128 columns.
+    Row { config: 10, most_columns: 128, queries: [65, ANY], least_keys: 4096, blocks: [0, HALF - 1], ..ANYTHING },
     // A model: one block of 64 or 128 queries has all that there are.
     Row { config: 12, most_columns: 64, queries: [17, 64], blocks: [HALF, ANY], ..ANYTHING },
     Row { config: 15, most_columns: 128, queries: [17, 128], blocks: [HALF, ANY], ..ANYTHING },
@@ -163,7 +168,9 @@ const HOPPER_ROWS: [Row; 18] = [
 /// For all others. The first row that holds is taken. Measured on an H200; that the same order holds on the others is a model
 /// (their own processors and shared memory, the same thresholds) and not measured.
 #[rustfmt::skip] // One row per line.
-const ROWS: [Row; 9] = [
+const ROWS: [Row; 10] = [
+    // Measured with one query of 512 heads and 4,096 keys, D64: four small blocks share a processor, where three of the next kind would come twice.
+    Row { config: 21, most_columns: 64, queries: [0, 16], most_together: Some(16), blocks: [301, ANY], ..ANYTHING },
     // A model: few queries wait for memory, and heads that share keys read them once; 128 of narrow heads at a time.
     Row { config: 22, most_columns: 64, queries: [0, 16], most_together: Some(16), ..ANYTHING },
     // Measured with one query, of 8 to 512 heads, D128: three stages, so that one block has as many bytes under way as its processor is to have.
@@ -214,6 +221,7 @@ impl Row {
         dims.head.max(dims.value) <= self.most_columns
             && dims.value <= self.most_value_columns
             && (least..=most).contains(&problem.q_shape().rows)
+            && problem.k_shape().rows >= self.least_keys
             && self.mask.holds(problem.mask())
             && self.most_together.is_none_or(|most| Heads::Together.rows(problem.q_shape().rows, problem) <= most)
     }
@@ -224,6 +232,7 @@ impl Row {
         let percent = |percent: u32| u64::from(percent) * u64::from(gpu.processors);
         config.runs_on(gpu.capability)
             && config.reaches(features)
+            && (self.least_keys == 0 || !features.packed)
             && (percent(least)..=percent(most)).contains(&blocks())
             && config.has_room(dims, features.is_crowded())
             && config.has_room_for_mask(problem)
@@ -301,6 +310,21 @@ mod tests {
         assert_eq!(planned("B1 H8 S4096 D128 causal", &Gpu::H200), 10);
         assert_eq!(planned("B4 H16 Sq512 Sk4096 D128", &Gpu::H200), 10);
         assert_eq!(planned("B2 H5 S4097 D128 causal", &Gpu::H200), 13);
+    }
+
+    #[test]
+    fn few_blocks_share_many_keys_on_an_h200() {
+        let of = |text: &str| {
+            let Config { id, splits, .. } = plan(&text.parse().unwrap(), &Gpu::H200).unwrap();
+            (id, splits)
+        };
+        assert_eq!(of("B2 H12 Sq100 Sk8192 D64"), (10, 5));
+        assert_eq!(of("B1 H8 Sq1000 Sk8192 D128 causal"), (10, 2));
+        assert_eq!(of("B2 H12 Sq100 Sk4095 D64").0, 9, "fewer keys");
+        assert_eq!(of("B2 H12 Sq64 Sk8192 D64").0, 9, "fewer queries");
+        assert_eq!(of("H12 Sq100,100 Sk8192,8192 D64").1, 1, "packed sequences");
+        assert_eq!(of("B16 H32 Sq1 Sk4096 D64"), (21, 1));
+        assert_eq!(of("B12 H32 Sq1 Sk4096 D64").0, 22);
     }
 
     #[test]

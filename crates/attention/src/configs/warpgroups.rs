@@ -14,12 +14,12 @@ const WIDE: Config = Config { query_stages: 1, ..WARPGROUP };
 #[rustfmt::skip] // One row per line.
 pub const HOPPER: [Config; 10] = [
     Config { id: 10, rows: 128, keys: 128, warps: 12, stages: 2, ..WARPGROUP },
-    Config { id: 11, rows: 256, keys: 64, warps: 20, stages: 5, ..WARPGROUP },
+    Config { id: 11, rows: 256, keys: 64, warps: 20, stages: 5, stores_softmax_early: true, ..WARPGROUP },
     // For few queries: many blocks.
     Config { id: 12, rows: 64, keys: 128, warps: 8, stages: 4, ..WARPGROUP },
     Config { id: 13, rows: 192, keys: 80, warps: 16, stages: 3, ..WARPGROUP },
     // For causal masks: of the tiles at the diagonal, the first warpgroups see few.
-    Config { id: 14, rows: 256, keys: 64, warps: 20, stages: 5, turns: false, ..WARPGROUP },
+    Config { id: 14, rows: 256, keys: 64, warps: 20, stages: 5, turns: false, stores_softmax_early: true, ..WARPGROUP },
     Config { id: 15, rows: 128, keys: 64, warps: 12, stages: 4, turns: false, ..WARPGROUP },
     // For heads of 256 columns; the second has registers for documents and packed sequences.
     Config { id: 16, rows: 128, keys: 80, warps: 12, stages: 2, ..WIDE },

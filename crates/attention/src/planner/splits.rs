@@ -22,10 +22,9 @@ const BYTES_UNDER_WAY: u64 = 40 << 10;
 /// How many, for a configuration that splits keys at all.
 pub fn splits(config: &Config, problem: &Problem, gpu: &Gpu) -> u32 {
     let work = Work::new(config, problem, gpu);
-    match (config.math, config.heads) {
-        (Math::Warpgroup, _) => 1,
-        (_, Heads::Apart) => work.splits_of_idle(),
-        (_, Heads::Together) => work.splits_of_readers(),
+    match config.heads {
+        Heads::Apart => work.splits_of_idle(),
+        Heads::Together => work.splits_of_readers(),
     }
 }
 
@@ -50,7 +49,13 @@ impl Work {
     fn new(config: &Config, problem: &Problem, gpu: &Gpu) -> Work {
         let (dims, processors, ahead) =
             (problem.dims(), u64::from(gpu.processors), u64::from(config.stages - 1).max(1));
-        let room = u64::from(gpu.shared_bytes / config.shared_bytes(dims)).clamp(1, SPLIT_BLOCKS);
+        let room = match config.math {
+            // A block stays on its processor.
+            Math::Warpgroup => 1,
+            Math::Tensor | Math::Scalar => {
+                u64::from(gpu.shared_bytes / config.shared_bytes(dims)).clamp(1, SPLIT_BLOCKS)
+            }
+        };
         let bytes = ahead * u64::from(config.keys * (dims.head + dims.value) * 2);
         Work {
             blocks: blocks(config, problem),

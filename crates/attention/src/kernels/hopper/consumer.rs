@@ -6,6 +6,7 @@ use super::super::parts::masks::Mask;
 use super::super::parts::optimistic_softmax::OptimisticSoftmax;
 use super::super::parts::sequences::Sequences;
 use super::Setup;
+use super::ended::Ended;
 use super::position::Position;
 use super::query::Query;
 use super::result::WarpRows;
@@ -51,7 +52,7 @@ fn attend<E: Element>(
     let rows = Share::of_product(WARP_ROWS);
     let scale = setup.scores.exponent_scale();
     let mut softmax = OptimisticSoftmax::new(rows, scale, setup.joins_rows());
-    let mut factors = setup.output.is_divided().then(|| RowVars::new("factor", rows, 1.0));
+    let mut ended = Ended::new(setup, rows, scale);
     let mut query = first_query();
     query.load();
     let mut position = Position::first(setup, &query, warpgroup, &mut keys);
@@ -81,7 +82,9 @@ fn attend<E: Element>(
 
         // P = exp(S - max), while O is still being summed.
         let scores = next_scores.finish();
-        when(position.is_first(), || setup.finish(&mut softmax, &mut factors, &query, &position, warpgroup));
+        when(position.is_first(), || {
+            ended.end(setup, &mut softmax, || setup.rows_before(&query, &position, warpgroup));
+        });
         setup.weigh(scores, &mut softmax, &query, &key, &position, warpgroup);
         key.release();
 
@@ -89,7 +92,7 @@ fn attend<E: Element>(
         next_output.finish_either(
             position.is_first(),
             |output| {
-                setup.store(output, &factors, &mut query, &position, warpgroup);
+                setup.store(output, &mut ended, &mut query, &position, warpgroup);
             },
             |output| softmax.shrink(output),
         );
@@ -104,11 +107,11 @@ fn attend<E: Element>(
     setup.turns.wait(warpgroup);
     let output = warpgroup.mma_add_if(!position.was_first(), &mut output, &weights, value.view());
     setup.turns.pass(warpgroup);
-    setup.finish(&mut softmax, &mut factors, &query, &position, warpgroup);
+    ended.end(setup, &mut softmax, || setup.rows_before(&query, &position, warpgroup));
     let output = output.finish();
     value.release();
     setup.skip(&mut values, position.skipped());
-    setup.store(output, &factors, &mut query, &position, warpgroup);
+    setup.store(output, &mut ended, &mut query, &position, warpgroup);
     query.release_before();
     setup.turns.end(warpgroup);
 }
@@ -163,31 +166,17 @@ impl<E: Element> Setup<'_, E> {
         Block::new(mask, of, block * self.config.warpgroups() + warpgroup.number, ROWS, self.config.keys)
     }
 
-    /// Ends the softmax of the output tile before the item, while its output is still being summed.
-    fn finish(
-        &self,
-        softmax: &mut OptimisticSoftmax,
-        factors: &mut Option<RowVars>,
-        query: &Query<E>,
-        position: &Position,
-        warpgroup: &Warpgroup,
-    ) {
-        let rows = self.rows_before(query, position, warpgroup);
-        let found = self.output.store_softmax(self, &mut softmax.finish(), rows);
-        factors.iter_mut().zip(found).for_each(|(factors, found)| factors.set(found));
-    }
-
     /// Stores the output tile before the item.
     fn store(
         &self,
         output: &mut Accumulator,
-        factors: &Option<RowVars>,
+        ended: &mut Ended,
         query: &mut Query<E>,
         position: &Position,
         warpgroup: &Warpgroup,
     ) {
-        let rows = self.rows_before(query, position, warpgroup);
-        self.output.store(self, output, factors.as_ref().map(RowVars::get), query, rows);
+        ended.store(self, output, query, self.rows_before(query, position, warpgroup));
+        query.is_done_with_rows_before();
     }
 
     /// The warp's rows of the output tile before the item.

@@ -5,6 +5,7 @@
 
 mod consumer;
 mod copies;
+mod ended;
 mod position;
 mod query;
 mod recipe;

@@ -1,5 +1,4 @@
-//! Where the output goes: as tiles, through the memory that its queries had, or row by row. What is known of a row before its output is, goes out
-//! before, so that warps have less to keep in mind.
+//! Where the output goes: as tiles, through the memory that its queries had, or row by row.
 
 use super::super::parts::destination::Destination;
 use super::super::parts::epilogue::store_log_sum_exp;
@@ -61,17 +60,21 @@ impl<E: Element> Output<E> {
         self.splits().is_none()
     }
 
-    /// Stores what the softmax, which is yet to be gathered, says of its rows. Returns by what their output is to be multiplied.
-    pub fn store_softmax(&self, setup: &Setup<E>, softmax: &mut OnlineSoftmax, rows: WarpRows) -> Option<Rows> {
+    /// Completes the softmax of a warp's rows. Returns by what their output is to be multiplied.
+    pub fn complete(&self, setup: &Setup<E>, softmax: &mut OnlineSoftmax, rows: WarpRows) -> Option<Rows> {
+        softmax.gather();
+        let shrink = setup.sinks.map(|sinks| sinks.of(rows.tile.head).join_softmax(softmax));
+        let inverse = || softmax.inverse_sum();
+        self.is_divided().then(|| shrink.map_or_else(inverse, |shrink| shrink * inverse()))
+    }
+
+    /// Stores what the complete softmax says of its rows.
+    pub fn store_softmax(&self, setup: &Setup<E>, softmax: &OnlineSoftmax, rows: WarpRows) {
         let sequence = setup.sequences.entry(rows.tile.batch);
         let own = rows.of(&sequence);
-        softmax.gather();
-        let shrink = setup.sinks.map(|sinks| sinks.of(own.head).join_softmax(softmax));
         match self {
             Output::Tiles { lse, .. } | Output::Rows(Destination::Result { lse, .. }) => {
                 store_log_sum_exp(softmax.log_sum_exp(), lse, &own);
-                let inverse = softmax.inverse_sum();
-                Some(shrink.map_or(inverse, |shrink| shrink * inverse))
             }
             Output::Rows(Destination::Scratch(scratch)) => {
                 let share = softmax.max().share();
@@ -82,18 +85,17 @@ impl<E: Element> Output<E> {
                         parts.store_statistics(rows.tile.share, row, softmax);
                     });
                 }
-                None
             }
         }
     }
 
-    /// Stores the output, multiplied by `factors`.
+    /// Stores the output, multiplied by `factors`. Who holds the queries is to say that their memory is needed no more.
     pub fn store(
         &self,
         setup: &Setup<E>,
         sums: &mut Accumulator,
         factors: Option<Rows>,
-        query: &mut Query<E>,
+        query: &Query<E>,
         rows: WarpRows,
     ) {
         let sequence = setup.sequences.entry(rows.tile.batch);
@@ -120,6 +122,5 @@ impl<E: Element> Output<E> {
                 }
             }
         }
-        query.is_done_with_rows_before();
     }
 }

@@ -109,16 +109,19 @@ impl OptimisticSoftmax {
         when(self.moved.get().ne(0), || output.scale_rows(self.shrink.get()));
     }
 
-    /// What it has seen; it starts anew.
-    pub fn finish(&mut self) -> OnlineSoftmax {
+    /// For rows like these.
+    pub fn new_online(&self) -> OnlineSoftmax {
+        OnlineSoftmax::new(self.rows.max().share(), self.rows.scale)
+    }
+
+    /// Leaves what it has seen to `finished`, and starts anew.
+    pub fn finish(&mut self, finished: &mut OnlineSoftmax) {
         let share = self.rows.max().share();
-        let mut finished = OnlineSoftmax::new(share, self.rows.scale);
         finished.max.set(if self.joins { self.max_of_seen() } else { self.rows.max() });
         finished.sum.set(self.rows.sum());
         self.rows.max.set(every(share, 0.0));
         self.rows.sum.set(every(share, 0.0));
         self.unseen.set(all_rows(share));
-        finished
     }
 
     fn max_of_seen(&self) -> Rows {
