@@ -106,7 +106,7 @@ class Contest:
 
     def measure(self, rounds, random):
         """Times all that were entered."""
-        measure.rounds(self.contestants, self.plan, rounds, self.stream, random, self.stamps)
+        measure.rounds(self.contestants, self.plan, rounds, self.stream, random, self.stamps, self.driver.neighbour)
         for contestant in self.contestants:
             self.rows[contestant.name].update(measure.figures(contestant, self.problem, self.plan))
         for row, bound in self.timed:

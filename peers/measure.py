@@ -47,13 +47,14 @@ def rest(seconds=REST_SECONDS):
     time.sleep(seconds)
 
 
-def sample(contestant, plan, stream, stamps):
-    """Microseconds of a call, and megahertz. Nothing stands between the warm-up and what is timed.
+def sample(contestant, plan, stream, stamps, neighbour):
+    """Microseconds of a call, and megahertz. Nothing stands between the warm-up and what is timed; the neighbour works before.
 
     The graph is captured for this sample alone: where results lie makes a difference of up to a percent, and several graphs at once are
     not what anybody else measures.
     """
     graph, results = capture(contestant, plan, stream, stamps)
+    neighbour.work()
     rest()
     with torch.cuda.stream(stream):
         for _ in range(plan.warm_ups):
@@ -65,11 +66,11 @@ def sample(contestant, plan, stream, stamps):
     return stamps.seconds() * 1e6 / plan.calls, stamps.megahertz()
 
 
-def rounds(contestants, plan, count, stream, random, stamps):
+def rounds(contestants, plan, count, stream, random, stamps, neighbour):
     """Takes `count` samples of each; one round before them warms up."""
     for number in range(count + 1):
         for contestant in random.sample(contestants, len(contestants)):
-            microseconds, megahertz = sample(contestant, plan, stream, stamps)
+            microseconds, megahertz = sample(contestant, plan, stream, stamps, neighbour)
             if number:
                 contestant.times.append(microseconds)
                 contestant.clocks.append(megahertz)

@@ -153,7 +153,6 @@ def serve(name):
     peer = PEERS[name]
     torch.zeros(1, device="cuda")
     driver = Driver()
-    driver.settle()
     stamps, opened = Stamps(driver), None
     answer(ready=versions(name))
     for line in sys.stdin:

@@ -123,30 +123,43 @@ fn call<N: Number>(problem: &Problem, inputs: &[Vec<N>; 3], options: &Options) -
     attention(&q, &k, &v, options)
 }
 
-fn judge<N: Number>(problem: &Problem, inputs: &[Vec<N>; 3], output: &HostOutput<N>) {
+/// What each call answers, held against one oracle.
+fn judge<'o, N: Number>(
+    problem: &Problem,
+    inputs: &[Vec<N>; 3],
+    calls: impl Iterator<Item = Options<'o>>,
+) -> Result<(), Error> {
     let [q, k, v] = [0, 1, 2].map(|index| N::bits(&inputs[index]));
-    let inputs = Arrays::new(problem).join(problem, Inputs::from_bits(problem, q, k, v).unwrap());
-    let actual = Outputs::from_bits(problem, N::bits(&output.o), &output.lse).unwrap();
-    let parity = Oracle::new(problem, &inputs).unwrap().judge(&actual).unwrap();
-    assert!(parity.passes(), "{problem}: {parity:?}");
+    let of_oracle = Arrays::new(problem).join(problem, Inputs::from_bits(problem, q, k, v).unwrap());
+    let oracle = Oracle::new(problem, &of_oracle).unwrap();
+    for (number, options) in calls.enumerate() {
+        let output = call(problem, inputs, &options)?;
+        let actual = Outputs::from_bits(problem, N::bits(&output.o), &output.lse).unwrap();
+        let parity = oracle.judge(&actual).unwrap();
+        assert!(parity.passes(), "{problem}, call {number}: {parity:?}");
+    }
+    Ok(())
 }
 
 fn check(text: &str, change: impl Fn(Options) -> Options) -> Result<(), Error> {
     let problem: Problem = text.parse().unwrap();
     let arrays = Arrays::new(&problem);
-    let options = change(arrays.options(&problem));
+    check_calls(&problem, std::iter::once(change(arrays.options(&problem))))
+}
+
+/// Every configuration for sm_90a that has room.
+fn check_sm_90a(text: &str) -> Result<(), Error> {
+    let problem: Problem = text.parse().unwrap();
+    let arrays = Arrays::new(&problem);
+    check_calls(&problem, of_sm_90a(text).map(|config| arrays.options(&problem).config(config.id)))
+}
+
+fn check_calls<'o>(problem: &Problem, calls: impl Iterator<Item = Options<'o>>) -> Result<(), Error> {
     match problem.dtype() {
-        DType::F16 => {
-            let inputs = rounded(&problem, f16::from_f32);
-            judge(&problem, &inputs, &call(&problem, &inputs, &options)?);
-        }
-        DType::Bf16 => {
-            let inputs = rounded(&problem, bf16::from_f32);
-            judge(&problem, &inputs, &call(&problem, &inputs, &options)?);
-        }
+        DType::F16 => judge(problem, &rounded(problem, f16::from_f32), calls),
+        DType::Bf16 => judge(problem, &rounded(problem, bf16::from_f32), calls),
         DType::F32 => panic!("no kernel has f32"),
     }
-    Ok(())
 }
 
 #[test]
@@ -597,10 +610,7 @@ fn kernels_for_sm_90a(context: &Arc<Context>) {
     }
     // Without a key there is nothing that a tensor map could describe.
     for problem in OF_SM_90A.into_iter().filter(|problem| !problem.contains("Sk0")).chain(large) {
-        for config in of_sm_90a(problem) {
-            check(problem, |options| options.config(config.id))
-                .unwrap_or_else(|error| panic!("{problem}, config {}: {error}", config.id));
-        }
+        check_sm_90a(problem).unwrap_or_else(|error| panic!("{problem}: {error}"));
     }
     for problem in large {
         let planned = planner::plan(&problem.parse().unwrap(), &planner::Gpu::H200).unwrap();

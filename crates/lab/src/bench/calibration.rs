@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use cuda::Neighbour;
 use serde::Serialize;
 
-use super::run::{Bencher, drawn};
+use super::run::{Bencher, drawn, stir};
 use crate::case::Case;
 use crate::gpu::{Candidate, Contract, Plan};
 use crate::measure::{self, Reading, Stopwatch, Verdict};
@@ -55,7 +56,8 @@ impl Bencher {
             }
             let counts = if slowed { &mut calibration.of_slower } else { &mut calibration.of_the_same };
             for number in 0..verdicts {
-                let mut watch = Watch { contenders: &mut contenders, until: Instant::now() + self.patience.time };
+                let (until, neighbour) = (Instant::now() + self.patience.time, self.neighbour.as_ref());
+                let mut watch = Watch { contenders: &mut contenders, until, neighbour };
                 let rounds = measure::contest(&mut watch, 3, self.patience.limits, number as u64)?;
                 if let Some((_, why)) = rounds.disagreement(Contract::Graph) {
                     return Err(why);
@@ -72,10 +74,12 @@ impl Bencher {
 struct Watch<'a> {
     contenders: &'a mut [Candidate; 3],
     until: Instant,
+    neighbour: Option<&'a Neighbour>,
 }
 
 impl Stopwatch for Watch<'_> {
     fn sample(&mut self, contender: usize) -> Result<Reading, String> {
+        stir(self.neighbour);
         self.contenders[contender].sample()
     }
 

@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use cuda::Cuda;
+use cuda::{Cuda, Neighbour};
 use launch::Memory;
 
 use super::data;
 use super::point::{Contender, Missing, Point};
-use super::run::{Bencher, Launches, drawn, drawn_set};
+use super::run::{Bencher, Launches, drawn, drawn_set, stir};
 use crate::case::Case;
 use crate::figures::Figure;
 use crate::gpu::{Candidate, Contract, Peer, PeerError, Plan};
@@ -37,7 +37,9 @@ impl Bencher {
         let before = self.launches();
         let rounds = loop {
             let until = Instant::now() + self.patience.time;
-            let mut watch = Watch { runners: &mut runners, peers: &mut self.peers, contract, until, died: None };
+            let neighbour = self.neighbour.as_ref();
+            let mut watch =
+                Watch { runners: &mut runners, peers: &mut self.peers, contract, until, died: None, neighbour };
             let contenders = watch.runners.len();
             let timed = measure::contest(&mut watch, contenders, self.patience.limits, self.seed);
             let (which, why) = match timed {
@@ -153,10 +155,12 @@ struct Watch<'a> {
     until: Instant,
     /// Who ended the contest.
     died: Option<usize>,
+    neighbour: Option<&'a Neighbour>,
 }
 
 impl Stopwatch for Watch<'_> {
     fn sample(&mut self, contender: usize) -> Result<Reading, String> {
+        stir(self.neighbour);
         let reading = match &mut self.runners[contender].machine {
             Machine::Kernel(candidate) => candidate.sample(),
             Machine::Peer(number) => self.peers[*number].sample().map_err(|PeerError(why)| why),

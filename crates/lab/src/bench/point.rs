@@ -128,7 +128,8 @@ impl Point {
     /// Machine code without a hash may be any: the driver gives none of a text that only its loader takes.
     fn unnamed_code(&self) -> Option<String> {
         let unnamed = self.contenders.iter().take(CANDIDATES).find(|one| one.identity.is_empty())?;
-        Some(format!("which machine code {} ran is not known: the driver gave none", unnamed.name))
+        let cure = "install ptxas (`pip install nvidia-cuda-nvcc`), whose code is then loaded";
+        Some(format!("which machine code {} ran is not known, since the driver gave none: {cure}", unnamed.name))
     }
 
     /// Peers that would have been needed.

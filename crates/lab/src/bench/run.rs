@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use attention::Problem;
-use cuda::{Cuda, Monitor};
+use cuda::{Cuda, Monitor, Neighbour};
 use launch::Memory;
 use rayon::prelude::*;
 
@@ -39,13 +39,13 @@ pub struct Bencher {
     pub patience: Patience,
     pub seed: u64,
     monitor: Option<Monitor>,
+    /// Launches are to cost everybody the same. Where there is none, what they cost says whether they do.
+    pub(super) neighbour: Option<Neighbour>,
 }
 
 impl Bencher {
     /// Starts the peers; those that do not start are said to be missing, at every point.
     pub fn new(cuda: Cuda, workers: &Workers, names: &[String]) -> Bencher {
-        // A context that this fails in cannot launch anything, either, which is told then. Peers do the same.
-        let _ = cuda.context().settle();
         // They start side by side: most of it is waiting for Python.
         let started: Vec<Result<Peer, Missing>> = std::thread::scope(|scope| {
             let start = |name: &String| workers.start(name).map_err(|error| missing(name, error));
@@ -61,7 +61,8 @@ impl Bencher {
             }
         }
         let monitor = Monitor::open(&cuda.device().uuid);
-        Bencher { cuda, peers, missing, patience: Patience::default(), seed: 0, monitor }
+        let neighbour = Neighbour::new(cuda.context()).ok();
+        Bencher { cuda, peers, missing, patience: Patience::default(), seed: 0, monitor, neighbour }
     }
 
     pub(super) fn cuda(&self) -> &Cuda {
@@ -99,6 +100,7 @@ impl Bencher {
                 until: Instant::now() + self.patience.time,
                 died: None,
                 monitor: self.monitor.as_ref(),
+                neighbour: self.neighbour.as_ref(),
             };
             let contenders = CANDIDATES + ready.len();
             match measure::contest(&mut watch, contenders, self.patience.limits, self.seed) {
@@ -149,8 +151,13 @@ impl Bencher {
 
     /// What a launch costs this process, and each peer's, one after the other: nothing else runs meanwhile.
     pub(super) fn launches(&mut self) -> LaunchCycles {
+        stir(self.neighbour.as_ref());
         let own = gpu::launch_cycles(self.cuda.context()).ok().flatten();
-        LaunchCycles { own, peers: self.peers.iter_mut().map(|peer| peer.launch_cycles().ok().flatten()).collect() }
+        let of_peer = |peer: &mut Peer| {
+            stir(self.neighbour.as_ref());
+            peer.launch_cycles().ok().flatten()
+        };
+        LaunchCycles { own, peers: self.peers.iter_mut().map(of_peer).collect() }
     }
 
     /// Looks at what the last sample left.
@@ -254,10 +261,18 @@ struct Watch<'a> {
     /// Which of the ready peers ended the contest.
     died: Option<usize>,
     monitor: Option<&'a Monitor>,
+    neighbour: Option<&'a Neighbour>,
+}
+
+/// Right before a sample, whoever's it is.
+pub(super) fn stir(neighbour: Option<&Neighbour>) {
+    // One that fails leaves its trace in what launches cost.
+    let _ = neighbour.map(Neighbour::work);
 }
 
 impl Stopwatch for Watch<'_> {
     fn sample(&mut self, contender: usize) -> Result<Reading, String> {
+        stir(self.neighbour);
         let Some(which) = contender.checked_sub(CANDIDATES) else { return self.candidates[contender].sample() };
         self.peers[self.ready[which]].sample().map_err(|PeerError(why)| {
             self.died = Some(which);

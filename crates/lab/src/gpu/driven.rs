@@ -34,6 +34,9 @@ pub fn code_hash(bytes: &[u8]) -> Option<String> {
     Some(hash::hex(&told.collect::<Vec<u8>>()))
 }
 
+/// Of a text that only the driver's loader takes.
+const UNSEEN: &str = "the driver does not show the machine code that it makes: install ptxas (`pip install nvidia-cuda-nvcc`), whose code is then loaded";
+
 /// All kernels, in their order.
 pub fn drive(cuda: &Cuda, cases: &[&Case]) -> Result<Vec<Driven>, String> {
     cases.par_iter().map(|case| one(cuda, case).map_err(|why| format!("{}: {why}", case.name))).collect()
@@ -42,7 +45,7 @@ pub fn drive(cuda: &Cuda, cases: &[&Case]) -> Result<Vec<Driven>, String> {
 fn one(cuda: &Cuda, case: &Case) -> Result<Driven, String> {
     let words = |error: cuda::Error| error.to_string();
     let module = cuda.module(&case.kernel).map_err(words)?;
-    let cubin = module.cubin().ok_or("the driver does not show the machine code that it runs")?.to_vec();
+    let cubin = module.cubin().ok_or(UNSEEN)?.to_vec();
     let resources = |launch| {
         let entry = case.kernel.entry(launch).map_err(|error| error.to_string())?;
         module.function(entry.name.as_str()).and_then(|function| function.resources()).map_err(words)
