@@ -8,7 +8,7 @@ use anyhow::Context;
 use attention::Problem;
 use attention::configs::Math;
 use attention::planner::Gpu;
-
+use cuda::Cuda;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::bench::{Bencher, Calibration, Grid, PEERS, Patience, Point, SLOWDOWN};
 use lab::gpu::{Contract, WARM_UP, Workers};
@@ -192,7 +192,7 @@ fn given(arguments: &Arguments) -> anyhow::Result<Option<Vec<Case>>> {
     arguments.config.map(|_| built_in(arguments, None)).transpose()
 }
 
-fn planned(arguments: &Arguments, cuda: &cuda::Cuda) -> anyhow::Result<Vec<Case>> {
+fn planned(arguments: &Arguments, cuda: &Cuda) -> anyhow::Result<Vec<Case>> {
     let device = cuda.device();
     let gpu =
         Gpu { capability: device.capability, processors: device.processors, shared_bytes: device.max_shared_bytes };
@@ -276,9 +276,9 @@ fn print_point(point: &Point) {
     for missing in &point.missing {
         println!("  {:<16} not measured: {}", missing.name, missing.why);
     }
-    point.unseen_calls().iter().for_each(|why| println!("  {why}"));
-    if let State::Fail { why } = point.judge() {
-        println!("  FAILED: {why}");
+    match point.judge() {
+        State::Fail { why } => println!("  FAILED: {why}"),
+        state => state.why().iter().for_each(|why| println!("  undecided: {why}")),
     }
 }
 

@@ -5,7 +5,7 @@ use super::tensor::View;
 use super::{Error, Options, arguments};
 use attention::Problem;
 use attention::configs::{Config, Math};
-use attention::features::Features;
+use attention::features::{Features, is_sparse};
 use attention::problem::{Packed, ProblemBuilder, lengths as lengths_of};
 
 /// What a grid may have along z. CUDA C++ Programming Guide, "Compute Capabilities".
@@ -38,7 +38,7 @@ impl Call {
         let sequences = sequences(&problem, options)?;
         let features = Features {
             packed: sequences.is_some(),
-            unbounded: sequences.is_some_and(|sequences| sequences.longest >= problem.queries() && sequences.count > 1),
+            sparse: sequences.is_some_and(|Sequences { count, longest }| is_sparse(count, longest, problem.queries())),
             scored: !options.is_plain(),
             unmapped: arguments::unmapped([q, k, v]).is_some(),
             ..Features::of(&problem)

@@ -87,8 +87,8 @@ struct Row {
     most_value_columns: u32,
     /// Of a head; of packed sequences, all their rows together: how long each is, a GPU may be the only one to know.
     queries: [u32; 2],
-    /// So many keys at least, of which blocks may take shares: of packed sequences they do not.
-    least_keys: u32,
+    /// Only for callers whose keys can be split, and if they are: of so many at least. Anybody's, if there is none.
+    shared_keys: Option<u32>,
     /// The most queries of all heads that share keys, if they are to fill one tile.
     most_together: Option<u32>,
     /// Blocks for every hundred processors: below a hundred some are idle, above it some have several.
@@ -113,10 +113,13 @@ const ANYTHING: Row = Row {
     most_columns: 0,
     most_value_columns: ANY,
     queries: [0, ANY],
-    least_keys: 0,
+    shared_keys: None,
     most_together: None,
     blocks: [0, ANY],
 };
+
+/// Of a row that is for keys in shares. Measured: five.
+const LEAST_SHARES: u32 = 2;
 
 /// More than half of the processors have a block.
 const HALF: u32 = 51;
@@ -127,7 +130,7 @@ const HALF: u32 = 51;
 #[rustfmt::skip] // One row per line.
 const HOPPER_ROWS: [Row; 19] = [
     // Measured: 100 queries of 24 heads with 8,192 keys at D64, in five shares. A model: other lengths, and heads of up to 128 columns.
-    Row { config: 10, most_columns: 128, queries: [65, ANY], least_keys: 4096, blocks: [0, HALF - 1], ..ANYTHING },
+    Row { config: 10, most_columns: 128, queries: [65, ANY], shared_keys: Some(4096), blocks: [0, HALF - 1], ..ANYTHING },
     // A model: one block of 64 or 128 queries has all that there are.
     Row { config: 12, most_columns: 64, queries: [17, 64], blocks: [HALF, ANY], ..ANYTHING },
     Row { config: 15, most_columns: 128, queries: [17, 128], blocks: [HALF, ANY], ..ANYTHING },
@@ -170,7 +173,7 @@ const HOPPER_ROWS: [Row; 19] = [
 #[rustfmt::skip] // One row per line.
 const ROWS: [Row; 10] = [
     // Measured with one query of 512 heads and 4,096 keys, D64: four small blocks share a processor, where three of the next kind would come twice.
-    Row { config: 21, most_columns: 64, queries: [0, 16], most_together: Some(16), blocks: [301, ANY], ..ANYTHING },
+    Row { config: 21, most_columns: 64, queries: [0, 16], most_together: Some(16), blocks: [301, 400], ..ANYTHING },
     // A model: few queries wait for memory, and heads that share keys read them once; 128 of narrow heads at a time.
     Row { config: 22, most_columns: 64, queries: [0, 16], most_together: Some(16), ..ANYTHING },
     // Measured with one query, of 8 to 512 heads, D128: three stages, so that one block has as many bytes under way as its processor is to have.
@@ -199,18 +202,29 @@ pub fn plan(problem: &Problem, gpu: &Gpu) -> Result<Config, Error> {
 
 /// The same where more is asked for than the problem says.
 pub fn plan_features(problem: &Problem, features: &Features, gpu: &Gpu) -> Result<Config, Error> {
-    let config = plan_unsplit(problem, features, gpu)?;
+    let config = choose(problem, features, gpu, &|config| splits::splits(config, problem, gpu))?;
     Ok(Config { splits: splits::splits(&config, problem, gpu), ..config })
 }
 
 /// The same for callers without memory for the parts of split keys.
 pub fn plan_unsplit(problem: &Problem, features: &Features, gpu: &Gpu) -> Result<Config, Error> {
+    choose(problem, features, gpu, &|_| 1)
+}
+
+/// `splits`: into how many shares a configuration's keys would be split.
+fn choose(problem: &Problem, features: &Features, gpu: &Gpu, splits: &dyn Fn(&Config) -> u32) -> Result<Config, Error> {
     check_kind(problem.dtype(), problem.dims())?;
     let refused = || Error::Unplanned { problem: problem.to_string(), gpu: gpu.to_string() };
     let suits = |row: &&Row| row.is_of(problem);
-    let has = |row: &Row| Config::by_id(row.config).filter(|config| row.holds(config, problem, features, gpu));
-    // Blocks that stay look at every tile that there may be, and at most of them in vain where each sequence may be as long as all.
-    let hopper = HOPPER_ROWS.iter().filter(|_| !features.unbounded);
+    let has = |row: &Row| {
+        let holds = |config: &Config| {
+            let shares = |least| problem.keys() >= least && !features.packed && splits(config) >= LEAST_SHARES;
+            row.holds(config, problem, features, gpu) && row.shared_keys.is_none_or(shares)
+        };
+        Config::by_id(row.config).filter(holds)
+    };
+    // Blocks that stay look at every tile that there may be, one after the other.
+    let hopper = HOPPER_ROWS.iter().filter(|_| !features.sparse);
     hopper.chain(&ROWS).filter(suits).find_map(has).ok_or_else(refused)
 }
 
@@ -221,7 +235,6 @@ impl Row {
         dims.head.max(dims.value) <= self.most_columns
             && dims.value <= self.most_value_columns
             && (least..=most).contains(&problem.q_shape().rows)
-            && problem.k_shape().rows >= self.least_keys
             && self.mask.holds(problem.mask())
             && self.most_together.is_none_or(|most| Heads::Together.rows(problem.q_shape().rows, problem) <= most)
     }
@@ -232,7 +245,6 @@ impl Row {
         let percent = |percent: u32| u64::from(percent) * u64::from(gpu.processors);
         config.runs_on(gpu.capability)
             && config.reaches(features)
-            && (self.least_keys == 0 || !features.packed)
             && (percent(least)..=percent(most)).contains(&blocks())
             && config.has_room(dims, features.is_crowded())
             && config.has_room_for_mask(problem)
@@ -321,6 +333,9 @@ mod tests {
         assert_eq!(of("B2 H12 Sq100 Sk8192 D64"), (10, 5));
         assert_eq!(of("B1 H8 Sq1000 Sk8192 D128 causal"), (10, 2));
         assert_eq!(of("B2 H12 Sq100 Sk4095 D64").0, 9, "fewer keys");
+        assert_eq!(of("B1 H1 S8192 D64 window100/0").0, 12, "keys of a window are few");
+        let unsplit = plan_unsplit(&"B2 H12 Sq100 Sk8192 D64".parse().unwrap(), &Features::default(), &Gpu::H200);
+        assert_eq!(unsplit.unwrap().id, 9, "nobody joins the shares");
         assert_eq!(of("B2 H12 Sq64 Sk8192 D64").0, 9, "fewer queries");
         assert_eq!(of("H12 Sq100,100 Sk8192,8192 D64").1, 1, "packed sequences");
         assert_eq!(of("B16 H32 Sq1 Sk4096 D64"), (21, 1));
@@ -364,7 +379,7 @@ mod tests {
         let problem = "B4 H32 S4096 D64".parse().unwrap();
         let planned_with = |features| plan_features(&problem, &features, &Gpu::H200).unwrap().id;
         assert_eq!(planned_with(Features { unmapped: true, ..Features::default() }), 8);
-        assert_eq!(planned_with(Features { packed: true, unbounded: true, ..Features::default() }), 8);
+        assert_eq!(planned_with(Features { packed: true, sparse: true, ..Features::default() }), 8);
         assert_eq!(planned_with(Features { packed: true, ..Features::default() }), 13);
         for problem in ["alibi", "softcap30", "sinks", "documents", "window100/0"]
             .map(|feature| format!("B4 H32 S4096 D64 {feature}"))

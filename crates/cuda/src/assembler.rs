@@ -1,22 +1,37 @@
 //! Whoever makes machine code of texts that the driver's linker gets wrong.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// Makes machine code of a text for a target, such as `sm_90a`; nothing if it cannot.
-type Make = dyn Fn(&str, &str) -> Option<Vec<u8>> + Send + Sync;
+/// Makes machine code of a text for a target, such as `sm_90a`, or says why it cannot.
+type Make = dyn Fn(&str, &str) -> Result<Vec<u8>, String> + Send + Sync;
+/// Text and target, and what became of them.
+type Made = HashMap<(String, String), Result<Vec<u8>, String>>;
 
 /// An assembler outside of the driver. Without one the driver's loader takes such a text as it is, and keeps to itself what it makes of it.
 #[derive(Clone)]
-pub struct Assembler(Arc<Make>);
+pub struct Assembler {
+    make: Arc<Make>,
+    /// A kernel is loaded many times.
+    made: Arc<Mutex<Made>>,
+}
 
 impl Assembler {
-    pub fn new(make: impl Fn(&str, &str) -> Option<Vec<u8>> + Send + Sync + 'static) -> Assembler {
-        Assembler(Arc::new(make))
+    pub fn new(make: impl Fn(&str, &str) -> Result<Vec<u8>, String> + Send + Sync + 'static) -> Assembler {
+        Assembler { make: Arc::new(make), made: Arc::default() }
     }
 
-    pub(crate) fn make(&self, text: &str, target: &str) -> Option<Vec<u8>> {
-        (self.0)(text, target)
+    pub(crate) fn make(&self, text: &str, target: &str) -> Result<Vec<u8>, String> {
+        let made = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (text.to_string(), target.to_string());
+        if let Some(known) = made().get(&key) {
+            return known.clone();
+        }
+        // Others assemble meanwhile.
+        let new = (self.make)(text, target);
+        made().insert(key, new.clone());
+        new
     }
 }
 
@@ -51,6 +66,22 @@ fn code_lines(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_assembled_once() {
+        let asked = Arc::new(Mutex::new(0));
+        let count = asked.clone();
+        let assembler = Assembler::new(move |text, _| {
+            *count.lock().unwrap() += 1;
+            if text.is_empty() { Err("nothing to assemble".into()) } else { Ok(text.into()) }
+        });
+        assert_eq!(
+            [assembler.make("code", "sm_90a"), assembler.make("code", "sm_90a")],
+            [Ok(b"code".into()), Ok(b"code".into())]
+        );
+        assert_eq!(assembler.make("", "sm_90a"), Err("nothing to assemble".into()));
+        assert_eq!((*asked.lock().unwrap(), assembler.make("code", "sm_100a")), (2, Ok(b"code".into())));
+    }
 
     #[test]
     fn static_and_dynamic_shared_memory_are_told_apart() {

@@ -41,13 +41,15 @@ impl Cuda {
     /// The code of a kernel, without buffers.
     pub fn module(&self, kernel: &Kernel) -> Result<Module, Error> {
         let text = &kernel.parsed.source.text;
-        let assembler = self.assembler.as_ref().filter(|_| unlinkable(text).is_some());
-        let cubin = assembler.and_then(|assembler| assembler.make(text, &kernel.module().target.to_string()));
-        match cubin.map(|cubin| Module::from_cubin(&self.context, kernel.file(), &cubin)) {
-            Some(Ok(module)) => Ok(module),
-            // An assembler may be newer than the driver.
-            _ => Module::from_ptx(&self.context, kernel.file(), text),
-        }
+        let by_driver = || Module::from_ptx(&self.context, kernel.file(), text);
+        let Some(assembler) = self.assembler.as_ref().filter(|_| unlinkable(text).is_some()) else {
+            return by_driver();
+        };
+        let made = assembler.make(text, &kernel.module().target.to_string());
+        let load = |cubin: Vec<u8>| Module::from_cubin(&self.context, kernel.file(), &cubin);
+        // An assembler may be newer than the driver.
+        made.and_then(|cubin| load(cubin).map_err(|error| error.to_string()))
+            .or_else(|why| Ok(by_driver()?.with_note(&format!("ptxas made nothing that can be loaded: {why}"))))
     }
 
     /// Has a kernel ended the context? Then nothing runs any more in this process.

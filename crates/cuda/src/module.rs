@@ -130,6 +130,12 @@ impl Module {
         &self.log
     }
 
+    /// With another line in front of what the compiler said.
+    pub(crate) fn with_note(self, note: &str) -> Module {
+        let log = format!("{note}\n{}", self.log);
+        Module { log, ..self }
+    }
+
     /// The entry of that name.
     pub fn function(&self, entry: &str) -> Result<Function<'_>, Error> {
         let missing = || Error::NoEntry { entry: entry.into() };

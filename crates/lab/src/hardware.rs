@@ -55,10 +55,13 @@ impl Hardware {
 
 /// The first GPU, with ptxas, where it is found, for what the driver's linker gets wrong.
 pub fn open_gpu() -> Result<Cuda, cuda::Error> {
-    let cuda = Cuda::open(0)?;
-    let Some(ptxas) = tools::find("ptxas") else { return Ok(cuda) };
-    let make = move |text: &str, target: &str| assembly::run_ptxas(text, target, &ptxas).ok()?.cubin;
-    Ok(cuda.with_assembler(Assembler::new(make)))
+    Ok(Cuda::open(0)?.with_assembler(Assembler::new(assembled)))
+}
+
+fn assembled(text: &str, target: &str) -> Result<Vec<u8>, String> {
+    let ptxas = tools::find("ptxas").ok_or("ptxas was not found")?;
+    let made = assembly::run_ptxas(text, target, &ptxas)?;
+    made.cubin.ok_or_else(|| made.said.join("; "))
 }
 
 /// A case as files, so that another process can run it.

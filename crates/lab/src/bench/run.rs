@@ -103,17 +103,20 @@ impl Bencher {
                 neighbour: self.neighbour.as_ref(),
             };
             let contenders = CANDIDATES + ready.len();
-            match measure::contest(&mut watch, contenders, self.patience.limits, self.seed) {
-                Ok(rounds) => break rounds,
-                // Without the one that died, from the beginning: rounds are of the same contenders.
-                Err(why) => match watch.died {
-                    Some(which) => {
-                        let (number, _) = ready.remove(which);
-                        absent.push(Missing { name: self.peers[number].name.clone(), why });
+            let timed = measure::contest(&mut watch, contenders, self.patience.limits, self.seed);
+            let (which, why) = match timed {
+                Err(why) => (watch.died.ok_or_else(|| why.clone())?, why),
+                // The candidate's clocks are judged with the point.
+                Ok(rounds) => {
+                    match rounds.disagreement(contract).map(|(which, why)| (which.checked_sub(CANDIDATES), why)) {
+                        Some((Some(which), why)) => (which, why),
+                        _ => break rounds,
                     }
-                    None => return Err(why.into()),
-                },
-            }
+                }
+            };
+            // Without the one that died or whose time cannot be told, from the beginning: rounds are of the same contenders.
+            let (number, _) = ready.remove(which);
+            absent.push(Missing { name: self.peers[number].name.clone(), why });
         };
         for candidate in &mut candidates {
             candidate.judge_again(case, |set| drawn_set(case, self.seed, set))?;

@@ -45,7 +45,7 @@ pub fn drive(cuda: &Cuda, cases: &[&Case]) -> Result<Vec<Driven>, String> {
 fn one(cuda: &Cuda, case: &Case) -> Result<Driven, String> {
     let words = |error: cuda::Error| error.to_string();
     let module = cuda.module(&case.kernel).map_err(words)?;
-    let cubin = module.cubin().ok_or(UNSEEN)?.to_vec();
+    let cubin = module.cubin().ok_or_else(|| format!("{UNSEEN}: {}", module.log()))?.to_vec();
     let resources = |launch| {
         let entry = case.kernel.entry(launch).map_err(|error| error.to_string())?;
         module.function(entry.name.as_str()).and_then(|function| function.resources()).map_err(words)

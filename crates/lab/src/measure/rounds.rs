@@ -128,7 +128,7 @@ impl Rounds {
         rounds.flat_map(|(number, round)| round.refused.iter().flatten().map(move |one| (number, one)))
     }
 
-    /// The first sample that counts although its clocks do not agree: whose, and what they say.
+    /// The first sample that was kept although its clocks do not agree, in a round that counts or not: whose, and what they say.
     pub fn disagreement(&self, contract: Contract) -> Option<(usize, String)> {
         let all = self.0.iter().flat_map(|round| round.readings.iter().enumerate());
         all.into_iter().find_map(|(contender, reading)| Some((contender, reading.disagreement(contract)?)))

@@ -8,6 +8,8 @@ use tempfile::TempDir;
 
 /// How what is not finished is called.
 const HIDDEN: &str = ".veriflash-";
+/// Where the pack is meanwhile that was in the place.
+pub const OLD: &str = "old";
 /// Says whose it is. It is locked as long as the process lives, and written when it is locked.
 const OWNER: &str = "owner";
 
@@ -46,7 +48,10 @@ fn sweep(parent: &Path, folder: &Path) {
     for entry in entries.filter(|entry| is_hidden(&entry.file_name())) {
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_folder && is_abandoned(&entry.path(), folder) {
-            let _ = fs::remove_dir_all(entry.path());
+            // It was killed while it put the new pack into the place of the old one.
+            let old = entry.path().join(OLD);
+            let is_safe = folder.exists() || !old.exists() || fs::rename(&old, folder).is_ok();
+            let _ = is_safe.then(|| fs::remove_dir_all(entry.path()));
         }
     }
 }
@@ -81,6 +86,20 @@ mod tests {
         assert_eq!(left(parent.path()), 1);
         drop(Workplace::new(parent.path(), &folder).unwrap());
         assert_eq!(left(parent.path()), 0);
+    }
+
+    #[test]
+    fn a_pack_that_was_taken_out_of_its_place_comes_back() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("pack");
+        let Workplace { _owner, folder: place } = Workplace::new(parent.path(), &folder).unwrap();
+        fs::create_dir(place.path().join(OLD)).unwrap();
+        fs::write(place.path().join(OLD).join("manifest.json"), "old").unwrap();
+        drop(_owner);
+        let _ = place.keep();
+        drop(Workplace::new(parent.path(), &folder).unwrap());
+        assert_eq!(fs::read_to_string(folder.join("manifest.json")).unwrap(), "old");
+        assert_eq!(left(parent.path()), 1);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::workplace::Workplace;
+use super::workplace::{OLD, Workplace};
 use super::{Files, MANIFEST};
 use crate::Error;
 
@@ -56,7 +56,7 @@ pub fn write(folder: &Path, files: &Files) -> Result<(), Error> {
         let written = fs::create_dir_all(place).and_then(|()| fs::write(&path, bytes));
         written.map_err(|error| unwritten(folder, Path::new(name), error))?;
     }
-    put(&fresh, folder, &unfinished.path().join("old")).map_err(|error| unwritten(folder, folder, error))
+    put(&fresh, folder, &unfinished.path().join(OLD)).map_err(|error| unwritten(folder, folder, error))
 }
 
 /// Puts the new pack into the place of the old one. On Linux in one step, so that there is a whole pack whenever the process is killed.

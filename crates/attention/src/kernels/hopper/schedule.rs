@@ -60,7 +60,7 @@ impl Schedule {
         self.blocks * self.all_heads
     }
 
-    /// The tile of a number below the count.
+    /// The tile of a number below the count. Of others, any, by divisions by zero among them: nobody reads it.
     #[track_caller]
     pub fn tile(&self, number: U32) -> OutputTile {
         let (head, from_the_last) = match self.section {
