@@ -98,20 +98,20 @@ def cuda_atomics():
 def cuda_gemm():
     a, b = Drawn('f16', [64, 48], 10), Drawn('f16', [48, 96], 11)
     case = Case('wmma_gemm', 'matrix product with nvcuda::wmma', 'wmma_gemm', 'wmma_gemm', [3, 2, 1], [128, 1, 1])
-    case.reads('A', a).reads('B', b).writes('C', 'f32', [64, 96], a.matrix().times(b.matrix()).flat(), 1e-5)
+    case.reads('A', a).reads('B', b).multiplies('C', 'f32', [64, 96], 'A', 'B', 1e-5)
     case.numbers('s32', 64, 96, 48).write(TARGETS)
     a, b = Drawn('bf16', [64, 128], 12), Drawn('bf16', [128, 128], 13)
     case = Case('mma_gemm', 'matrix product with mma.sync, ldmatrix and a ring of cp.async', 'mma_gemm', 'mma_gemm',
                 [2, 1, 1], [128, 1, 1], 3 * 2 * 64 * 32 * 2)
     case.reads('A', a).reads('B', b)
-    case.writes('C', 'f32', [64, 128], a.matrix().times_transposed(b.matrix()).flat(), 1e-5)
+    case.multiplies('C', 'f32', [64, 128], 'A', 'B', 1e-5, transposed=True)
     case.numbers('s32', 64, 128, 128).write(AMPERE)
     # Seven tiles along k: every stage of the ring is refilled, by each copy of the unrolled loop.
     a, b = Drawn('bf16', [128, 448], 14), Drawn('bf16', [64, 448], 15)
     case = Case('wgmma_gemm', 'matrix product with wgmma on tiles that tensor maps bring', 'wgmma_gemm', 'wgmma_gemm',
                 [1, 2, 1], [128, 1, 1], 32768)
     case.reads('A', a, argument=False).reads('B', b, argument=False).map('A', [64, 64], False).map('B', [64, 64], False)
-    case.writes('C', 'f32', [128, 64], a.matrix().times_transposed(b.matrix()).flat(), 1e-5)
+    case.multiplies('C', 'f32', [128, 64], 'A', 'B', 1e-5, transposed=True)
     case.numbers('s32', 128, 64, 448).write(['sm_90a'])
 
 
@@ -159,26 +159,25 @@ def triton_rows():
     case.numbers('s32', 400).numbers('f32', f32(1e-5)).scratch().write(TARGETS)
 
 
-def triton_product(name, what, a, b, tolerance, of, grid=(1, 1, 1)):
+def triton_product(name, what, a, b, tolerance, grid=(1, 1, 1)):
     m, k, n = *a.shape, b.shape[1]
     case = Case(name, what, name, 'matmul', grid, [128, 1, 1])
     case.reads('a', a).reads('b', b)
-    case.writes('c', 'f32', [m, n], a.matrix().times(b.matrix()).flat(), tolerance, of=of)
+    case.multiplies('c', 'f32', [m, n], 'a', 'b', tolerance)
     return case.numbers('s32', m, n, k, k, n, n).scratch()
 
 
 def triton_gemm():
     for element, targets, shared in [('f16', TARGETS[:1], [8192]), ('bf16', AMPERE, [12288, 12288, 16384])]:
         a, b = Drawn(element, [72, 112], 36), Drawn(element, [112, 80], 37)
-        case = triton_product('tri_matmul', 'matrix product by Triton, with edges', a, b, 1e-5, f'tri_matmul_{element}',
-                              [2, 2, 1])
+        case = triton_product('tri_matmul', 'matrix product by Triton, with edges', a, b, 1e-5, [2, 2, 1])
         case.write(targets, shared)
     a, b = Drawn('f32', [64, 64], 38), Drawn('f32', [64, 64], 39)
-    case = triton_product('tri_matmul_tf32', 'matrix product of tf32 by Triton', a, b, 2e-3, None)
+    case = triton_product('tri_matmul_tf32', 'matrix product of tf32 by Triton', a, b, 2e-3)
     unfenced_copies(case, 562)
     case.write(['sm_80', 'sm_90a'], [32768, 49152])
     a, b = Drawn('e4m3', [64, 128], 40), Drawn('e4m3', [128, 64], 41)
-    case = triton_product('tri_matmul_fp8', 'matrix product of e4m3 by Triton', a, b, 2e-3, None)
+    case = triton_product('tri_matmul_fp8', 'matrix product of e4m3 by Triton', a, b, 2e-3)
     case.write(['sm_90a'], [16384])
 
 
@@ -211,8 +210,7 @@ def triton_tensor_maps():
         a, b = Drawn('bf16', [m, k], 42), Drawn('bf16', [n, k], 43)
         case = Case(name, f'matrix product by Triton with {what}', name, 'matmul_tma', grid, [block, 1, 1], shared)
         case.reads('a', a, argument=False).reads('b', b, argument=False)
-        expected = a.matrix().times_transposed(b.matrix()).flat()
-        case.writes('c', 'bf16', [m, n], expected, 4e-3, argument=False)
+        case.multiplies('c', 'bf16', [m, n], 'a', 'b', 4e-3, transposed=True, argument=False)
         for buffer, rows_of_box in zip('abc', boxes):
             case.map(buffer, [64, rows_of_box])
         if name.endswith('_ws'):
@@ -223,7 +221,7 @@ def triton_tensor_maps():
     case = Case('tri_matmul_devtma', 'matrix product by Triton with tensor maps made on the device',
                 'tri_matmul_devtma', 'matmul_devtma', [1, 1, 1], [256, 1, 1], 98328)
     case.reads('a', a).reads('b', b)
-    case.writes('c', 'bf16', [48, 80], a.matrix().times_transposed(b.matrix()).flat(), 4e-3)
+    case.multiplies('c', 'bf16', [48, 80], 'a', 'b', 4e-3, transposed=True)
     case.numbers('s32', 48, 80, 192).scratch(384).write(['sm_90a'])
 
 

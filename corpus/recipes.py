@@ -200,6 +200,12 @@ class Case:
         lines += reference(f'{of or self.name}.{name}', element, values, tolerance)
         return self.buffer(name, element, shape, *lines, argument=argument)
 
+    def multiplies(self, name, element, shape, left, right, tolerance, transposed=False, argument=True):
+        """The product of two buffers, or of one and another's transpose: `launch` computes the reference."""
+        right = f'transposed({right})' if transposed else right
+        lines = [f'expect = "product({left}, {right})"', f'tolerance = "rel_l2({tolerance!r})"']
+        return self.buffer(name, element, shape, *lines, argument=argument)
+
     def computes(self, name, element, shape, values, init=None):
         """A result that is the same on every machine: integers, or floats without a rounding."""
         return self.buffer(name, element, shape, *([f'init = "{init}"'] if init else []), exactly(element, values))

@@ -2,7 +2,7 @@
 import math, re
 from itertools import accumulate
 
-from recipes import ROOT, ROUND, Case, Drawn, f32, signed, softmax
+from recipes import ROUND, Case, Drawn, f32, module_path, module_text, signed, softmax
 
 WORD = 1 << 32
 
@@ -15,16 +15,15 @@ def dot(a, b):
 
 def split_k():
     a, b = Drawn('f32', [32, 96], 100), Drawn('f32', [96, 32], 101)
-    expected = a.matrix().times(b.matrix()).flat()
     case = Case('splitk_two', 'split-k matrix product: a second kernel adds the parts', 'splitk', 'splitk_parts',
                 [2, 2, 3], [16, 16, 1])
     case.reads('A', a).reads('B', b).buffer('parts', 'f32', [3, 32, 32]).numbers('s32', 32, 32, 96)
     case.then('splitk_add', [8, 1, 1], [128, 1, 1]).passes('parts')
-    case.writes('C', 'f32', [32, 32], expected, 1e-5, of='splitk').numbers('s32', 1024, 3).write(['sm_75'])
+    case.multiplies('C', 'f32', [32, 32], 'A', 'B', 1e-5).numbers('s32', 1024, 3).write(['sm_75'])
     case = Case('splitk_ticket', 'split-k matrix product: the last block of a tile adds the parts', 'splitk',
                 'splitk_ticket', [2, 2, 3], [16, 16, 1])
     case.reads('A', a).reads('B', b).buffer('parts', 'f32', [3, 32, 32])
-    case.writes('C', 'f32', [32, 32], expected, 1e-5, of='splitk')
+    case.multiplies('C', 'f32', [32, 32], 'A', 'B', 1e-5)
     case.computes('tickets', 'u32', [4], [0] * 4, 'zeros').numbers('s32', 32, 32, 96).write(['sm_75'])
 
 
@@ -55,7 +54,7 @@ def float_products():
     a, b = Drawn('f64', [16, 24], 108), Drawn('f64', [24, 16], 109)
     case = Case('dgemm', 'double-precision matrix product on tensor cores', 'dgemm', 'dgemm_wmma', [2, 2, 1],
                 [32, 1, 1])
-    case.reads('A', a).reads('B', b).writes('C', 'f64', [16, 16], a.matrix().times(b.matrix()).flat(), 1e-14)
+    case.reads('A', a).reads('B', b).multiplies('C', 'f64', [16, 16], 'A', 'B', 1e-14)
     case.numbers('s32', 16, 24).write(['sm_80'])
 
 
@@ -342,27 +341,26 @@ def triton_integers():
 
 # CuTe DSL.
 
-def entry_of(ptx):
+def entry_of(name, target):
     """CuTe writes the types of all arguments into the name of an entry."""
-    with open(f'{ROOT}/ptx/{ptx}.ptx') as file:
-        [name] = re.findall(r'\.entry (\w+)', file.read())
-    return name
+    [entry] = re.findall(r'\.entry (\w+)', module_text(module_path(name, target)))
+    return entry
 
 
 def cute():
     a, b = Drawn('bf16', [64, 64], 141), Drawn('bf16', [32, 64], 142)
     case = Case('cute_gemm', 'matrix product by CuTe DSL: swizzled shared memory, cp.async, ldmatrix, mma.sync',
-                'cute_gemm', entry_of('cute_gemm.sm_80'), [1, 1, 1], [128, 1, 1], 6144)
+                'cute_gemm', entry_of('cute_gemm', 'sm_80'), [1, 1, 1], [128, 1, 1], 6144)
     case.reads('a', a).reads('b', b)
-    case.writes('c', 'f32', [64, 32], a.matrix().times_transposed(b.matrix()).flat(), 1e-5).write(['sm_80'])
+    case.multiplies('c', 'f32', [64, 32], 'a', 'b', 1e-5, transposed=True).write(['sm_80'])
     case = Case('cute_wgmma', 'matrix product by CuTe DSL: tensor maps and wgmma', 'cute_wgmma',
-                entry_of('cute_wgmma.sm_90a'), [1, 1, 1], [128, 1, 1], 13312)
+                entry_of('cute_wgmma', 'sm_90a'), [1, 1, 1], [128, 1, 1], 13312)
     case.reads('a', a, argument=False).reads('b', b, argument=False).map('a', [64, 64], False).map('b', [64, 32], False)
-    case.writes('c', 'f32', [64, 32], a.matrix().times_transposed(b.matrix()).flat(), 1e-5, of='cute_gemm')
+    case.multiplies('c', 'f32', [64, 32], 'a', 'b', 1e-5, transposed=True)
     case.numbers('u8', 0).write(['sm_90a'])
     x = Drawn('f32', [8, 128], 143, 3.0)
     case = Case('cute_softmax', 'softmax of rows by CuTe DSL, a warp per row', 'cute_softmax',
-                entry_of('cute_softmax.sm_90a'), [2, 1, 1], [128, 1, 1])
+                entry_of('cute_softmax', 'sm_90a'), [2, 1, 1], [128, 1, 1])
     case.reads('x', x).writes('y', 'f32', [8, 128], [value for row in x.matrix().rows for value in softmax(row)], 1e-5)
     case.write(['sm_90a'])
 

@@ -9,6 +9,7 @@ use crate::contents::Contents;
 use crate::element::{Element, Value};
 use crate::error::Error;
 use crate::packed::Packed;
+use crate::product::Product;
 use crate::recipe::Number;
 use crate::resolved::{self, Expected};
 use crate::{files, hash};
@@ -26,6 +27,8 @@ pub enum Expect {
     Packed(Packed),
     /// `sha256:…`, the digits.
     Hash(String),
+    /// `product(a, b)`, computed in float64.
+    Product(Product),
 }
 
 impl Expect {
@@ -34,7 +37,7 @@ impl Expect {
         match self {
             Expect::Values(values) => Some(values.len()),
             Expect::Words(words) => Some(words.len()),
-            Expect::File(_) | Expect::Packed(_) | Expect::Hash(_) => None,
+            Expect::File(_) | Expect::Packed(_) | Expect::Hash(_) | Expect::Product(_) => None,
         }
     }
 }
@@ -95,6 +98,7 @@ pub fn compare(buffer: &resolved::Buffer, found: &Contents, folder: &Path) -> Re
             let bytes = files::elements(&folder.join(path), expectation.element, &buffer.shape)?;
             expectation.element.read_all(&bytes)
         }
+        Expected::Product(factors) => factors.multiply(folder)?.into_iter().map(f64::to_bits).collect(),
     };
     let comparison = Comparison { buffer, expectation, reference: &reference, found: &found.to_vec() };
     comparison.judge().map_err(fail)

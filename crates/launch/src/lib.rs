@@ -49,6 +49,7 @@ mod operands;
 pub mod packed;
 mod policy;
 mod print;
+pub mod product;
 mod random;
 mod read;
 pub mod recipe;

@@ -68,6 +68,7 @@ fn print_buffer(text: &mut String, buffer: &Buffer) {
         Some(Expect::Values(values)) => line(text, "expect", list(values.iter().map(number))),
         Some(Expect::Words(words)) => line(text, "expect.hex", words::print(words, buffer.reference())),
         Some(Expect::Packed(packed)) => line(text, "expect.packed", packed),
+        Some(Expect::Product(product)) => line(text, "expect", quote(&product.to_string())),
     }
     if let Some(element) = buffer.expect_type {
         line(text, "expect_type", quote(element.name()));

@@ -11,6 +11,7 @@ use crate::error::{Error, Fault};
 use crate::expectation::{Expect, Tolerance};
 use crate::expr::Expr;
 use crate::packed::Packed;
+use crate::product::Product;
 use crate::recipe::{Argument, ArgumentValue, Buffer, Launch, Number, Patch, Recipe};
 use crate::source::{Source, Spot};
 use crate::tensor_map::TensorMap;
@@ -138,6 +139,14 @@ fn expect(item: Item, table: &Table, element: Element) -> Result<Expect, Fault> 
         });
     }
     let text = item.string()?;
+    if let ("product", Some(factors)) = split_call(text) {
+        let product = Product::parse(factors).ok_or_else(|| {
+            item.fault(format!(
+                "cannot read `{text}`: expected product(a, b) or product(a, transposed(b)), of two buffers"
+            ))
+        })?;
+        return Ok(Expect::Product(product));
+    }
     let Some(digits) = text.strip_prefix("sha256:") else { return Ok(Expect::File(text.to_string())) };
     if digits.len() == 64 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
         return Ok(Expect::Hash(digits.to_string()));
@@ -149,6 +158,9 @@ fn check_expectation(table: &Table, buffer: &Buffer) -> Result<(), Fault> {
     let alone = |key: &str| table.get(key).filter(|_| buffer.expect.is_none());
     if let Some((key, item)) = ["expect_type", "tolerance"].iter().find_map(|key| Some((key, alone(key)?))) {
         return Err(item.fault(format!("{} has `{key}` but no `expect`: add `expect` or remove it", table.name)));
+    }
+    if let (Some(Expect::Product(_)), Some(item)) = (&buffer.expect, table.get("expect_type")) {
+        return Err(item.fault(format!("{} expects a product, which is float64: remove `expect_type`", table.name)));
     }
     let hashed = matches!(buffer.expect, Some(Expect::Hash(_)));
     if hashed && (buffer.expect_type.is_some() || buffer.tolerance != Tolerance::Exact) {

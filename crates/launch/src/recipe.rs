@@ -92,7 +92,10 @@ impl Buffer {
 
     /// The type of what `expect` lists.
     pub(crate) fn reference(&self) -> Element {
-        self.expect_type.unwrap_or(self.element)
+        match self.expect {
+            Some(Expect::Product(_)) => Element::F64,
+            _ => self.expect_type.unwrap_or(self.element),
+        }
     }
 }
 

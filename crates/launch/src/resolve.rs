@@ -90,7 +90,7 @@ impl Recipe {
             if buffers.iter().any(|earlier| earlier.name == buffer.name) {
                 return Err(Fault::new(buffer.spot, format!("buffer `{}` is declared twice: remove one", buffer.name)));
             }
-            let resolved = resolve_buffer(buffer, names, left, limits)?;
+            let resolved = resolve_buffer(buffer, names, left, limits, &buffers)?;
             left -= resolved.bytes;
             buffers.push(resolved);
         }
@@ -98,7 +98,13 @@ impl Recipe {
     }
 }
 
-fn resolve_buffer(buffer: &Buffer, names: &Names, left: u64, limits: &Limits) -> Result<resolved::Buffer, Fault> {
+fn resolve_buffer(
+    buffer: &Buffer,
+    names: &Names,
+    left: u64,
+    limits: &Limits,
+    before: &[resolved::Buffer],
+) -> Result<resolved::Buffer, Fault> {
     let shape: Vec<u64> =
         buffer.shape.iter().map(|expr| bounded("shape", expr, names, 1, u64::MAX)).collect::<Result<_, _>>()?;
     let count = shape.iter().try_fold(1u64, |product, length| product.checked_mul(*length));
@@ -110,7 +116,7 @@ fn resolve_buffer(buffer: &Buffer, names: &Names, left: u64, limits: &Limits) ->
         name: buffer.name.clone(),
         element: buffer.element,
         init: buffer.init.resolve(buffer, count, names)?,
-        expectation: expectation(buffer, count, names)?,
+        expectation: expectation(buffer, &shape, names, before)?,
         shape,
         bytes,
     })
@@ -124,16 +130,24 @@ fn too_large(buffer: &Buffer, bytes: Option<u64>, left: u64, limits: &Limits) ->
     Fault::new(buffer.spot, message)
 }
 
-fn expectation(buffer: &Buffer, count: u64, names: &Names) -> Result<Option<resolved::Expectation>, Fault> {
+fn expectation(
+    buffer: &Buffer,
+    shape: &[u64],
+    names: &Names,
+    before: &[resolved::Buffer],
+) -> Result<Option<resolved::Expectation>, Fault> {
     let Some(expect) = &buffer.expect else { return Ok(None) };
     let element = buffer.reference();
     let expected = match expect {
         Expect::File(path) => resolved::Expected::File(path.into()),
         Expect::Hash(digits) => resolved::Expected::Hash(digits.clone()),
         Expect::Words(words) => resolved::Expected::Values(words.clone()),
+        Expect::Product(product) => {
+            resolved::Expected::Product(Box::new(product.resolve(&buffer.name, shape, buffer.spot, before)?))
+        }
         Expect::Packed(packed) => {
             let what = format!("`expect` of buffer `{}`", buffer.name);
-            resolved::Expected::Bytes(packed.unpack(&what, element, count)?)
+            resolved::Expected::Bytes(packed.unpack(&what, element, shape.iter().product())?)
         }
         Expect::Values(values) => {
             let encode = |number: &crate::recipe::Number| {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::element::Element;
 use crate::expectation::Tolerance;
 use crate::expr::Names;
+use crate::product::Factors;
 use crate::tensor_map::ResolvedMap;
 
 /// A recipe in plain numbers.
@@ -87,6 +88,8 @@ pub enum Expected {
     Bytes(Vec<u8>),
     /// SHA-256 of the buffer's bytes, in hexadecimal.
     Hash(String),
+    /// The product of two other buffers' contents, as float64.
+    Product(Box<Factors>),
 }
 
 /// A launch in plain numbers.
