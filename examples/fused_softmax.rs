@@ -68,8 +68,13 @@ fn softmax() {
 }
 
 fn kernel(rows: u32, columns: u32) -> Result<Kernel, Box<dyn Error>> {
-    let options =
-        Options { target: veriflash::ptx::Target::SM_80, threads: THREADS, blocks_per_processor: None, checks: false };
+    let options = Options {
+        target: veriflash::ptx::Target::SM_80,
+        threads: THREADS,
+        cluster: 1,
+        blocks_per_processor: None,
+        checks: false,
+    };
     let built = tile::build("softmax", options, softmax)?;
     let recipe = format!(
         r#"

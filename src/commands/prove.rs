@@ -197,6 +197,11 @@ impl Family {
         }
     }
 
+    /// Whether a kernel of ours is one of them.
+    fn has(self, case: &Case) -> bool {
+        (case.kernel.module().target == ptx::Target::SM_90A) == (self == Family::Hopper)
+    }
+
     /// The GPU as the planner must see it to choose of this family.
     fn on(self, gpu: Gpu) -> Gpu {
         match self {
@@ -299,7 +304,8 @@ fn case(path: &Path, arch: Option<Arch>) -> anyhow::Result<Case> {
 
 fn built_in(arguments: &Arguments, family: Option<Family>) -> anyhow::Result<Request> {
     let Arguments { config, math, splits, ref out, .. } = *arguments;
-    let words = |problem: Option<Problem>| BuiltIn { problem, config, math, debug: false, splits, arch: None };
+    let arch = (family == Some(Family::Hopper)).then(|| Gpu::H200.into());
+    let words = |problem: Option<Problem>| BuiltIn { problem, config, math, debug: false, splits, arch };
     let family_words = family.map(|family| format!(" --kernel {}", family.name()));
     let cases = match (arguments.problems.as_slice(), config.or(math.map(|_| BASELINE))) {
         ([], None) if family == Some(Family::Hopper) => chosen(arguments, Gpu::H200)?[0].clone(),
@@ -313,12 +319,27 @@ fn built_in(arguments: &Arguments, family: Option<Family>) -> anyhow::Result<Req
             problems.iter().map(case).collect::<anyhow::Result<_>>()?
         }
     };
+    check_family(family, &cases)?;
     let problems = arguments.problems.iter().map(|problem| format!(" --problem {}", quoted(&problem.to_string())));
     let config = config.map(|id| format!(" --config {id}"));
     let scalar = (math == Some(Math::Scalar)).then_some(" --math scalar".into());
     let splits = splits.map(|splits| format!(" --splits {splits}"));
     let flags: String = family_words.into_iter().chain(problems).chain(config).chain(scalar).chain(splits).collect();
     Ok(Request { command: format!("veriflash prove{flags}"), ..Request::new(cases, out) })
+}
+
+/// Nobody who asks for a family is shown another's kernel.
+fn check_family(family: Option<Family>, cases: &[Case]) -> anyhow::Result<()> {
+    let Some(family) = family else { return Ok(()) };
+    for case in cases.iter().filter(|case| !family.has(case)) {
+        let name = family.name();
+        anyhow::bail!(
+            "kernel {} for `{}` is none of `--kernel {name}`: give a `--config` of that family, another problem, or leave `--kernel {name}` out",
+            case.name,
+            case.problem
+        );
+    }
+    Ok(())
 }
 
 /// A progress bar on a terminal, nothing in a pipe; Ctrl-C ends the run between two steps.

@@ -67,6 +67,7 @@ pub(super) mod tests {
         let first = Event {
             label: String::new(),
             file: "one.ptx".into(),
+            in_recipe: false,
             line: 1,
             column: 1,
             source: None,

@@ -248,6 +248,7 @@ impl Row {
             && (percent(least)..=percent(most)).contains(&blocks())
             && config.has_room(dims, features.is_crowded())
             && config.has_room_for_mask(problem)
+            && config.has_even_keys(problem, features)
             && config.shared_bytes(dims) <= gpu.shared_bytes
     }
 }

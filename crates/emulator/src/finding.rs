@@ -229,6 +229,7 @@ impl<'a> Findings<'a> {
         Event {
             label: actor.label.clone(),
             file,
+            in_recipe: matches!(actor.place, Place::Recipe(_)),
             line: position.line,
             column: position.column,
             source: match actor.place {

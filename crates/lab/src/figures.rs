@@ -179,7 +179,7 @@ pub struct Found {
     pub count: u64,
 }
 
-/// One side of a finding.
+/// One side of a finding. A place in the recipe, which the pack writes in a form of its own, is line 0.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spot {
@@ -190,6 +190,12 @@ pub struct Spot {
     pub cta: [u32; 3],
     pub warp: u32,
     pub lanes: u32,
+}
+
+impl Spot {
+    fn place(&self, word: &str) -> String {
+        if self.line == 0 { "in the recipe".into() } else { format!("{word} {}", self.line) }
+    }
 }
 
 impl Found {
@@ -215,16 +221,17 @@ impl From<&Finding> for Found {
 
 impl From<&Event> for Spot {
     fn from(event: &Event) -> Spot {
-        let Event { label, line, column, source, cta, warp, lanes, .. } = event.clone();
+        let Event { label, source, cta, warp, lanes, .. } = event.clone();
+        let (line, column) = if event.in_recipe { (0, 0) } else { (event.line, event.column) };
         Spot { label, line, column, source, cta, warp, lanes }
     }
 }
 
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}[{}] at line {}", self.severity, self.check, self.first.line)?;
+        write!(f, "{}[{}] {}", self.severity, self.check, self.first.place("at line"))?;
         if let Some(second) = &self.second {
-            write!(f, " and line {}", second.line)?;
+            write!(f, " and {}", second.place("line"))?;
         }
         write!(f, ": {}", self.message)?;
         self.missing.as_ref().map_or(Ok(()), |missing| write!(f, "; missing: {missing}"))

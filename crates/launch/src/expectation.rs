@@ -104,6 +104,16 @@ pub fn compare(buffer: &resolved::Buffer, found: &Contents, folder: &Path) -> Re
     comparison.judge().map_err(fail)
 }
 
+/// Whether the file is there that a buffer is compared with, if there is one.
+pub(crate) fn check_file(buffer: &resolved::Buffer, folder: &Path) -> Result<(), Error> {
+    match &buffer.expectation {
+        Some(resolved::Expectation { expected: Expected::File(path), element, .. }) => {
+            files::elements(&folder.join(path), *element, &buffer.shape).map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
 fn compare_hash(digits: &str, found: &Contents) -> Result<(), String> {
     let actual = hash::of(found);
     if actual == digits { Ok(()) } else { Err(format!("expected sha256:{digits}, found sha256:{actual}")) }
@@ -176,6 +186,10 @@ impl Comparison<'_> {
     }
 
     fn relative_l2(&self) -> f64 {
+        // Squares of large numbers have no room in float64.
+        let magnitudes = (0..self.reference.len()).map(|index| self.expected(index).abs());
+        let largest = magnitudes.filter(|magnitude| magnitude.is_finite()).fold(0.0, f64::max);
+        let scale = if largest > 0.0 { largest } else { 1.0 };
         let (mut difference, mut norm) = (0.0, 0.0);
         for index in 0..self.reference.len() {
             let (expected, found) = (self.expected(index), self.found(index));
@@ -183,8 +197,8 @@ impl Comparison<'_> {
             if expected.is_infinite() && expected == found {
                 continue;
             }
-            difference += (expected - found) * (expected - found);
-            norm += expected * expected;
+            difference += ((expected - found) / scale).powi(2);
+            norm += (expected / scale).powi(2);
         }
         // A reference of zeros has no scale: only zeros are right.
         if difference == 0.0 { 0.0 } else { (difference / norm).sqrt() }

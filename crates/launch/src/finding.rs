@@ -61,8 +61,10 @@ impl Finding {
 pub struct Event {
     /// What happened at the place, in a few words.
     pub label: String,
-    /// The PTX file.
+    /// The PTX file, or that of the recipe.
     pub file: String,
+    /// Whether it is a place in the recipe.
+    pub in_recipe: bool,
     /// The line, from one.
     pub line: u32,
     /// The column, from one.

@@ -169,11 +169,22 @@ fn check_count(entry: &Function, written: &Launch) -> Result<(), String> {
         (Some(_), _) if lacks_report(entry, written) => {
             format!("the first for `{REPORT}`, a buffer of u64 (`[assertions]` names it)")
         }
-        (Some(missing), _) => format!("add one for `{}`", missing.name),
+        (Some(last), _) => format!("add one for `{}`", left_out(entry, written).unwrap_or(&last.name)),
         (None, Some(_)) => format!("remove {}", found - expected),
         (None, None) => return Ok(()),
     };
     Err(format!("launch of `{}` has {found} arguments: expected {expected}, {help}", entry.name))
+}
+
+/// The first parameter in whose place an argument stands that has the name of a later one.
+fn left_out<'e>(entry: &'e Function, written: &Launch) -> Option<&'e str> {
+    let names: Vec<&str> = entry.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    let given = written.args.iter().zip(names.iter().enumerate());
+    let later = |(name, at): (&str, usize)| names[at + 1..].contains(&name);
+    let (_, (_, parameter)) = given
+        .into_iter()
+        .find(|(argument, (at, _))| argument.name.as_deref().is_some_and(|name| later((name, *at))))?;
+    Some(parameter)
 }
 
 /// Whoever builds with checks gets a parameter that no line of the kernel speaks of, before all others.
@@ -275,6 +286,7 @@ mod tests {
     fn mismatches_name_the_argument() {
         insta::assert_snapshot!(failure("u32 = 64", "u64 = 64"), @"scale.ptx:7:44: argument 1 (`count`) has 8 bytes: parameter `n` has 4");
         insta::assert_snapshot!(failure(", { u32 = 64, name = \"count\" }", ""), @"scale.ptx:4:5: launch of `scale` has 1 arguments: expected 2, add one for `n`");
+        insta::assert_snapshot!(failure("{ buffer = \"x\", offset = 16 }, { u32 = 64, name = \"count\" }", "{ u32 = 64, name = \"n\" }"), @"scale.ptx:4:5: launch of `scale` has 1 arguments: expected 2, add one for `x`");
         insta::assert_snapshot!(failure("scale(.param", "scale(.param .u64 report, .param"), @"scale.ptx:4:5: launch of `scale` has 2 arguments: expected 3, the first for `report`, a buffer of u64 (`[assertions]` names it)");
         insta::assert_snapshot!(failure("[{ buffer", "[{ null = true }, { buffer"), @"scale.ptx:4:5: launch of `scale` has 3 arguments: expected 2, remove 1");
         insta::assert_snapshot!(failure("offset = 16", "offset = 8"), @"scale.ptx:7:13: argument 0 points to offset 8: parameter `x` promises alignment 16");

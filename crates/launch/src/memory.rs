@@ -44,10 +44,11 @@ pub struct BufferMemory {
 }
 
 impl Memory {
-    /// Makes and fills the buffers; `seed` is the run's seed.
+    /// Makes and fills the buffers; `seed` is the run's seed. Files with what is expected must be there, too: nobody runs for nothing.
     pub fn new(resolved: &Resolved, seed: u64) -> Result<Memory, Error> {
         let mut buffers = Vec::new();
         for buffer in &resolved.buffers {
+            expectation::check_file(buffer, &resolved.folder)?;
             buffers.push(BufferMemory {
                 name: buffer.name.clone(),
                 element: buffer.element,

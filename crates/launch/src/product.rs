@@ -28,7 +28,11 @@ impl Product {
             (right, None) => (right, false),
             _ => return None,
         };
-        Some(Product { left: left.trim().into(), right: right.trim().into(), transposed })
+        let [left, right] = [left, right].map(str::trim);
+        let is_name = |name: &str| {
+            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.' || c == '-')
+        };
+        [left, right].into_iter().all(is_name).then(|| Product { left: left.into(), right: right.into(), transposed })
     }
 
     /// Of buffers that the recipe has, for one of that name and shape.
@@ -36,8 +40,15 @@ impl Product {
         let fault = |message: String| Fault::new(spot, format!("`{self}`, which buffer `{of}` expects: {message}"));
         let factor = |name: &str| {
             let found = buffers.iter().find(|buffer| buffer.name == name);
-            let known = || fault(format!("there is no buffer `{name}` before it: declare factors first"));
-            let found = found.ok_or_else(known)?;
+            let known: Vec<&str> = buffers.iter().map(|buffer| buffer.name.as_str()).collect();
+            let missing = || match &*known {
+                [] => fault(format!("there is no buffer `{name}`: factors are declared before their product")),
+                known => {
+                    let known = known.join(", ");
+                    fault(format!("there is no buffer `{name}`: expected one of those before it, {known}"))
+                }
+            };
+            let found = found.ok_or_else(missing)?;
             match found.init {
                 Init::Poison => Err(fault(format!("`{name}` has no content: give it an `init`"))),
                 Init::Normal { seed: None, .. } => Err(fault(format!(
@@ -52,8 +63,11 @@ impl Product {
                 Some(count) if count <= MOST => Ok(factors),
                 _ => Err(fault(format!("more than {MOST} multiplications: expect a file or a hash"))),
             },
-            _ => {
-                let shapes = format!("{:?} and {:?} make no {shape:?}", factors.left.shape, factors.right.shape);
+            Some((_, product)) => {
+                Err(fault(format!("the product is {product:?}: expected that shape, and not {shape:?}")))
+            }
+            None => {
+                let shapes = format!("{:?} and {:?} cannot be multiplied", factors.left.shape, factors.right.shape);
                 Err(fault(format!("{shapes}: expected matrices with as many columns as the other has rows")))
             }
         }

@@ -147,6 +147,10 @@ fn expect(item: Item, table: &Table, element: Element) -> Result<Expect, Fault> 
         })?;
         return Ok(Expect::Product(product));
     }
+    if let (call, Some(_)) = split_call(text) {
+        let expected = "a file, a list, `sha256:…`, product(a, b) or product(a, transposed(b))";
+        return Err(item.fault(format!("unknown `{call}(…)`: expected {expected}")));
+    }
     let Some(digits) = text.strip_prefix("sha256:") else { return Ok(Expect::File(text.to_string())) };
     if digits.len() == 64 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
         return Ok(Expect::Hash(digits.to_string()));

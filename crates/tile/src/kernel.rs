@@ -59,6 +59,7 @@ pub fn build(name: &str, options: Options, body: impl FnOnce()) -> Result<Built,
     let at = Location::caller();
     check_threads(options.threads, at)?;
     check_blocks(options.blocks_per_processor, at)?;
+    check_cluster(&options, at)?;
     let outer = builder::install(Some(Builder::new(options, at)));
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         builder::check_name(Named::Entry, name, at);
@@ -96,6 +97,18 @@ fn check_blocks(blocks: Option<u32>, at: Place) -> Result<(), BuildError> {
     }
 }
 
+/// PTX ISA, "Cluster Dimension Directives"; more than eight blocks not every GPU holds. CUDA C++ Programming Guide, "Thread Block Clusters".
+fn check_cluster(options: &Options, at: Place) -> Result<(), BuildError> {
+    let wrong = |message: String| {
+        Err(BuildError::new(message, at).help("expected 1 to 8 blocks, above one for sm_90 or newer"))
+    };
+    match options.cluster {
+        1 => Ok(()),
+        2..=8 if options.target.sm >= 90 => Ok(()),
+        blocks => wrong(format!("a cluster of {blocks} blocks on {}", options.target)),
+    }
+}
+
 fn check_shared(built: &Builder) -> Result<(), BuildError> {
     let help = "allocate some with `SharedVector::new`, `SharedTile::new` or `CopyRing::new`";
     match built.missing_shared() {
@@ -123,7 +136,8 @@ mod tests {
     use crate::prelude::*;
 
     fn built(name: &str, body: impl FnOnce()) -> Built {
-        let options = Options { target: ptx::Target::SM_80, threads: 32, blocks_per_processor: None, checks: false };
+        let options =
+            Options { target: ptx::Target::SM_80, threads: 32, cluster: 1, blocks_per_processor: None, checks: false };
         build(name, options, body).unwrap()
     }
 

@@ -13,7 +13,7 @@
 //! ```
 //! use tile::prelude::*;
 //!
-//! let options = Options { target: ptx::Target::SM_80, threads: 128, blocks_per_processor: None, checks: false };
+//! let options = Options { target: ptx::Target::SM_80, threads: 128, cluster: 1, blocks_per_processor: None, checks: false };
 //! let built = tile::build("double", options, || {
 //!     let numbers = Slice::<f32>::parameter("numbers");
 //!     let index = block_index(0) * 128 + thread_index();
@@ -47,9 +47,12 @@ pub mod prelude {
     pub use crate::control::{
         Rolled, choose, either, for_each, leave_when, predicated, repeat_while, select, when, when_seldom,
     };
-    pub use crate::instructions::{barrier, block_index, grid_size, lane_index, thread_index, warp_index};
+    pub use crate::instructions::{
+        barrier, block_index, block_of_cluster, grid_size, lane_index, thread_index, warp_index,
+    };
     pub use crate::pipeline::{
-        Arrived, Begun, CopyRing, Full, Kept, Loads, Tiles, begin, lanes_have_read, noted_ring, tile_ring,
+        Arrived, Begun, CopyRing, Full, Kept, Loads, Relay, Tiles, begin, cluster_ring, lanes_have_read, noted_ring,
+        tile_ring,
     };
     pub use crate::roles::{Meeting, Turns, Warpgroup, consumers, producer, roles};
     pub use crate::values::{

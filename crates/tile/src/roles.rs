@@ -6,8 +6,8 @@ use crate::builder::{Reach, here, with};
 use crate::control::{either, when};
 use crate::error::{BuildError, Place};
 use crate::instructions::{
-    Pointer, WARPGROUP, bar_arrive, bar_sync, barrier, fence_mbarrier_init, mbarrier_init, setmaxnreg,
-    shfl_sync_idx_b32, thread_index,
+    Pointer, WARPGROUP, bar_arrive, bar_sync, barrier, barrier_cluster, fence_mbarrier_init, mbarrier_init, setmaxnreg,
+    shfl_sync_idx_b32, thread_index, warp_index,
 };
 use crate::values::U32;
 
@@ -18,14 +18,28 @@ const FIRST_NAME: u32 = 1;
 const LAST_NAME: u32 = 15;
 
 /// The first warpgroup. One of its threads runs the body.
-pub struct Producer<F> {
+pub struct Producer<'a, F> {
     registers: u32,
     body: F,
+    /// What its other warps do.
+    helpers: Vec<Box<dyn FnOnce() + 'a>>,
 }
 
 /// With so many registers for each thread.
-pub fn producer<F: FnOnce()>(registers: u32, body: F) -> Producer<F> {
-    Producer { registers, body }
+pub fn producer<'a, F: FnOnce()>(registers: u32, body: F) -> Producer<'a, F> {
+    Producer { registers, body, helpers: vec![] }
+}
+
+impl<'a, F> Producer<'a, F> {
+    /// With another task for its next warp, which is idle otherwise.
+    #[track_caller]
+    pub fn helped_by(mut self, task: impl FnOnce() + 'a) -> Producer<'a, F> {
+        self.helpers.push(Box::new(task));
+        if self.helpers.len() as u32 >= WARPGROUP / 32 {
+            BuildError::new("a warpgroup has three warps beside the one that copies", here()).raise()
+        }
+        self
+    }
 }
 
 /// The warpgroups behind it.
@@ -46,9 +60,9 @@ pub struct Warpgroup {
     pub count: u32,
 }
 
-/// Initialises the barriers of all rings, and parts the block.
+/// Initialises the barriers of all rings, and parts the block. The blocks of a cluster begin together, and end together.
 #[track_caller]
-pub fn roles<P: FnOnce(), C: FnOnce(&Warpgroup)>(producer: Producer<P>, consumers: Consumers<C>) {
+pub fn roles<P: FnOnce(), C: FnOnce(&Warpgroup)>(producer: Producer<'_, P>, consumers: Consumers<C>) {
     let at = here();
     check_registers(producer.registers, &consumers, at);
     initialise_barriers();
@@ -58,12 +72,19 @@ pub fn roles<P: FnOnce(), C: FnOnce(&Warpgroup)>(producer: Producer<P>, consumer
         || {
             setmaxnreg(false, producer.registers);
             when(thread_index().eq(0), producer.body);
+            for (warp, task) in (1..).zip(producer.helpers) {
+                when(warp_index().eq(warp), task);
+            }
         },
         || {
             setmaxnreg(true, consumers.registers);
             (consumers.body)(&Warpgroup { number: number - 1, count: consumers.count });
         },
     );
+    // Nobody leaves while others may still write to its memory, or arrive at its barriers.
+    if with(|b| b.options.cluster) > 1 {
+        barrier_cluster();
+    }
 }
 
 /// A thread of a warp that is idle then: the first one computes meanwhile what its copies begin with.
@@ -77,7 +98,7 @@ fn initialise_barriers() {
         }
         fence_mbarrier_init();
     });
-    barrier();
+    if with(|b| b.options.cluster) > 1 { barrier_cluster() } else { barrier() }
 }
 
 /// A warpgroup that asks for more than the others have left waits for ever.

@@ -4,7 +4,7 @@ use tile::Built;
 use tile::prelude::*;
 
 fn built(checks: bool, body: impl FnOnce()) -> Built {
-    let options = Options { target: ptx::Target::SM_80, threads: 32, blocks_per_processor: None, checks };
+    let options = Options { target: ptx::Target::SM_80, threads: 32, cluster: 1, blocks_per_processor: None, checks };
     tile::build("kernel", options, body).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -4,7 +4,8 @@ use tile::prelude::*;
 
 /// The instructions of a kernel, without declarations and lines.
 fn instructions(body: impl FnOnce()) -> Vec<String> {
-    let options = Options { target: ptx::Target::SM_80, threads: 32, blocks_per_processor: None, checks: false };
+    let options =
+        Options { target: ptx::Target::SM_80, threads: 32, cluster: 1, blocks_per_processor: None, checks: false };
     let built = tile::build("kernel", options, body).unwrap_or_else(|error| panic!("{error}"));
     let text = ptx::print(&built.module);
     let inside = text.lines().skip_while(|line| *line != "{").skip(1).map(str::trim);

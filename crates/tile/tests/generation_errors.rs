@@ -7,7 +7,7 @@ use tile::instructions::{raw, raw_effect};
 use tile::prelude::*;
 
 const OPTIONS: Options =
-    Options { target: ptx::Target::SM_80, threads: 128, blocks_per_processor: None, checks: false };
+    Options { target: ptx::Target::SM_80, threads: 128, cluster: 1, blocks_per_processor: None, checks: false };
 
 /// Every error is at a line of this file, or of what it calls: never inside of the language.
 #[track_caller]
@@ -394,7 +394,8 @@ fn every_block_leaves() {
 #[test]
 fn threads_that_are_no_whole_warps() {
     for threads in [0, 48, 2048] {
-        let options = Options { target: ptx::Target::SM_80, threads, blocks_per_processor: None, checks: false };
+        let options =
+            Options { target: ptx::Target::SM_80, threads, cluster: 1, blocks_per_processor: None, checks: false };
         let error = tile::build("kernel", options, || {}).unwrap_err();
         assert_eq!(error.message, format!("a block of {threads} threads: expected whole warps, up to 1024"));
     }

@@ -3,7 +3,7 @@
 use tile::prelude::*;
 
 const OPTIONS: Options =
-    Options { target: ptx::Target::SM_90A, threads: 384, blocks_per_processor: Some(1), checks: false };
+    Options { target: ptx::Target::SM_90A, threads: 384, cluster: 1, blocks_per_processor: Some(1), checks: false };
 
 #[track_caller]
 fn wrong(body: impl FnOnce()) -> String {
@@ -111,4 +111,35 @@ fn output_wider_than_its_panels() {
         tile.rows(0, 16).with_columns(80);
     });
     assert_eq!(message, "80 columns in the panels of 64");
+}
+
+fn of_cluster(target: ptx::Target, cluster: u32, rows: u32) -> Option<String> {
+    let body = || {
+        cluster_ring("keys", 2, rows, TensorMap::<F16>::parameter("k", 64), 2);
+        consume(|_| {});
+    };
+    tile::build("wrong", Options { target, cluster, ..OPTIONS }, body).err().map(|error| error.message)
+}
+
+#[test]
+fn clusters_that_no_gpu_has() {
+    assert_eq!(of_cluster(ptx::Target::SM_90A, 2, 64), None);
+    assert_eq!(of_cluster(ptx::Target::SM_90A, 9, 144).unwrap(), "a cluster of 9 blocks on sm_90a");
+    assert_eq!(of_cluster(ptx::Target::SM_90A, 0, 64).unwrap(), "a cluster of 0 blocks on sm_90a");
+    assert_eq!(of_cluster(ptx::Target::SM_80, 2, 64).unwrap(), "a cluster of 2 blocks on sm_80");
+}
+
+/// A part begins where the swizzle does.
+#[test]
+fn rows_that_blocks_of_a_cluster_cannot_share() {
+    assert_eq!(of_cluster(ptx::Target::SM_90A, 3, 48), None);
+    let message = of_cluster(ptx::Target::SM_90A, 2, 72).unwrap();
+    assert_eq!(message, "2 blocks cannot share 72 rows of a tile of ring `keys`");
+}
+
+#[test]
+fn more_helpers_than_a_warpgroup_has_warps() {
+    let helped = || (0..4).fold(producer(24, || {}), |producer, _| producer.helped_by(|| {}));
+    let message = wrong(|| roles(helped(), consumers(2, 240, |_| {})));
+    assert_eq!(message, "a warpgroup has three warps beside the one that copies");
 }

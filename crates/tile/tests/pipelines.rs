@@ -7,7 +7,8 @@ use tile::prelude::*;
 
 /// The lines that order something, and the loop's labels.
 fn synchronisation(body: impl FnOnce()) -> Vec<String> {
-    let options = Options { target: ptx::Target::SM_80, threads: 128, blocks_per_processor: None, checks: false };
+    let options =
+        Options { target: ptx::Target::SM_80, threads: 128, cluster: 1, blocks_per_processor: None, checks: false };
     let built = tile::build("kernel", options, body).unwrap_or_else(|error| panic!("{error}"));
     let text = ptx::print(&built.module);
     let kept = ["bar.sync", "cp.async.wait", "cp.async.commit", "$loop"];

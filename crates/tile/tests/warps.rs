@@ -7,7 +7,7 @@ use tile::prelude::*;
 
 /// Four warps.
 const OPTIONS: Options =
-    Options { target: ptx::Target::SM_80, threads: 128, blocks_per_processor: None, checks: false };
+    Options { target: ptx::Target::SM_80, threads: 128, cluster: 1, blocks_per_processor: None, checks: false };
 
 fn text(body: impl FnOnce()) -> String {
     let built = tile::build("kernel", OPTIONS, body).unwrap_or_else(|error| panic!("{error}"));

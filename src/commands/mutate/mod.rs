@@ -73,13 +73,20 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     bar.finish_and_clear();
     let count: usize = judged.iter().map(|one| one.mutants.len()).sum();
     let missed = judged.iter().flat_map(|one| &one.mutants).any(|(_, verdict)| matches!(verdict, Verdict::Missed(_)));
-    let exit = Exit::of_findings(missed);
+    // Whose checks were never asked has shown nothing.
+    let idle = judged.iter().any(|one| one.mutants.iter().all(|(_, verdict)| matches!(verdict, Verdict::NotExecuted)));
+    let exit = if idle && !missed { Exit::Undecided } else { Exit::of_findings(missed) };
     match arguments.format {
         Format::Json => print_json("mutate", exit.verdict(), exit, json::document(&judged)),
         Format::Text => print!("{}", table::report(&judged, arguments.list)),
     }
     let seconds = start.elapsed().as_secs_f64();
     eprintln!("{count} mutants in {seconds:.1} s: {:.0} per second", count as f64 / seconds);
+    if idle {
+        eprintln!(
+            "not decided: no mutant of a kernel was executed, so nothing was tried; does the launch reach its instructions?"
+        );
+    }
     Ok(exit)
 }
 

@@ -12,7 +12,7 @@ const WARPGROUP: Config = Config { copy_warps: 4, query_stages: 2, turns: true, 
 const WIDE: Config = Config { query_stages: 1, ..WARPGROUP };
 
 #[rustfmt::skip] // One row per line.
-pub const HOPPER: [Config; 10] = [
+pub const HOPPER: [Config; 14] = [
     Config { id: 10, rows: 128, keys: 128, warps: 12, stages: 2, ..WARPGROUP },
     Config { id: 11, rows: 256, keys: 64, warps: 20, stages: 5, stores_softmax_early: true, ..WARPGROUP },
     // For few queries: many blocks.
@@ -27,6 +27,11 @@ pub const HOPPER: [Config; 10] = [
     // For heads of 192 with values of 128, and for heads of 192.
     Config { id: 18, rows: 128, keys: 128, warps: 12, stages: 2, ..WIDE },
     Config { id: 19, rows: 128, keys: 80, warps: 12, stages: 2, ..WARPGROUP },
+    // Two blocks that read keys and values of a head once: like 10, 11, 13 and 16.
+    Config { id: 24, rows: 128, keys: 128, warps: 12, stages: 2, cluster: 2, ..WARPGROUP },
+    Config { id: 25, rows: 256, keys: 64, warps: 20, stages: 5, cluster: 2, stores_softmax_early: true, ..WARPGROUP },
+    Config { id: 26, rows: 192, keys: 80, warps: 16, stages: 3, cluster: 2, ..WARPGROUP },
+    Config { id: 27, rows: 128, keys: 80, warps: 12, stages: 2, cluster: 2, ..WIDE },
 ];
 
 /// Queries of a warpgroup.
@@ -66,6 +71,8 @@ impl Config {
         match (self.warpgroups(), crowded) {
             (1, false) => [40, 240],
             (1, true) => [56, 240],
+            // With 24, who brings keys first and for two blocks spills 16 bytes.
+            (2, false) if self.cluster > 1 && self.queries_leave_early() => [40, 232],
             (2, false) => [24, 240],
             (2, true) => [40, 232],
             (3, false) => [32, 160],

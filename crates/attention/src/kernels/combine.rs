@@ -28,8 +28,13 @@ pub fn threads(columns: u32) -> u32 {
 pub fn combine<E: Element>(columns: u32, sinks: bool, packed: bool) -> Result<Built, BuildError> {
     // Else ptxas spares registers for more blocks, and waits for memory four times as often.
     let blocks_per_processor = Some(8);
-    let options =
-        Options { target: ptx::Target::SM_80, threads: threads(columns), blocks_per_processor, checks: false };
+    let options = Options {
+        target: ptx::Target::SM_80,
+        threads: threads(columns),
+        cluster: 1,
+        blocks_per_processor,
+        checks: false,
+    };
     tile::build(ENTRY, options, || body::<E>(columns, sinks, packed))
 }
 

@@ -62,6 +62,10 @@ pub fn build_with(problem: &Problem, config: &Config, mask: &dyn Mask, score: &d
 /// All that the text of a kernel depends on: lengths, heads, scale and the number of splits are parameters.
 pub fn build_parts(dtype: DType, dims: Dims, config: &Config, parts: &Parts) -> Result<Built, Error> {
     check_kind(dtype, dims)?;
+    if config.cluster > 1 && hopper::counts(parts.mask, parts.packed) {
+        let message = "its blocks read the keys of a head together: expected no mask, and no packed sequences".into();
+        return Err(Error::Generation { id: config.id, message });
+    }
     let built = match dtype {
         DType::F16 => module::<F16>(config, dims, parts),
         DType::Bf16 => module::<BF16>(config, dims, parts),
@@ -88,8 +92,8 @@ fn forward<E: Element>(config: &Config, dims: Dims, parts: &Parts) -> Result<Bui
     };
     let blocks_per_processor = Some(config.blocks_per_processor(dims));
     let target = if config.math == Math::Warpgroup { ptx::Target::SM_90A } else { ptx::Target::SM_80 };
-    let (threads, checks) = (config.threads(), config.debug);
-    let options = Options { target, threads, blocks_per_processor, checks };
+    let (threads, cluster, checks) = (config.threads(), config.cluster, config.debug);
+    let options = Options { target, threads, cluster, blocks_per_processor, checks };
     tile::build(ENTRY, options, || body(config, dims, parts))
 }
 
@@ -152,6 +156,10 @@ pub fn check_features(problem: &Problem, features: &Features, config: &Config) -
         };
         let others = others(config.math, config.heads, dims, crowded);
         return refuse(found, format!("at most {most}: use config {others}"));
+    }
+    if !config.has_even_keys(problem, features) {
+        let found = if features.packed { "packed sequences".into() } else { format!("mask `{}`", problem.mask()) };
+        return refuse(found, "none: its blocks read the keys of a head together".into());
     }
     if !config.has_room_for_mask(problem) {
         return refuse("a window".into(), "registers for it: use a config with fewer warpgroups".into());

@@ -52,7 +52,9 @@ pub(crate) fn finish(name: &str, mut builder: Builder) -> Module {
 fn tuning(builder: &Builder) -> Vec<Tuning> {
     let threads = Tuning::RequiredThreads([builder.options.threads, 1, 1]);
     let blocks = builder.options.blocks_per_processor.map(Tuning::MinBlocksPerProcessor);
-    std::iter::once(threads).chain(blocks).collect()
+    let cluster = builder.options.cluster;
+    let cluster = (cluster > 1).then_some(Tuning::RequiredCluster([cluster, 1, 1]));
+    std::iter::once(threads).chain(blocks).chain(cluster).collect()
 }
 
 fn shared_variable() -> ptx::Variable {

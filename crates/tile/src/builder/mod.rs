@@ -28,6 +28,8 @@ pub struct Options {
     pub target: ptx::Target,
     /// Threads of a block, along x.
     pub threads: u32,
+    /// Blocks that run together, along x: one, unless they are to bring tiles for each other.
+    pub cluster: u32,
     /// Blocks that a multiprocessor should hold: ptxas gives each thread the registers that this leaves.
     pub blocks_per_processor: Option<u32>,
     /// Whether what [`crate::check`] asserts is compiled in. The kernel then has a parameter `report`, the first.

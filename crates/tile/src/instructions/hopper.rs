@@ -1,6 +1,6 @@
 //! Forms of sm_90 and sm_90a: barriers that count bytes, copies of whole tiles, products of warpgroups.
 
-use super::{GlobalPointer, Pointer, SharedPointer, number, together, vector};
+use super::{GlobalPointer, Pointer, SharedPointer, number, special, together, vector};
 use crate::builder::{Reach, define, define_pure, emit, with};
 use crate::control::again_until;
 use crate::values::{Accumulator, Element, Packed, Pred, U32, U64, Value, Var};
@@ -43,6 +43,12 @@ pub fn mbarrier_arrive(at: SharedPointer) {
     emit("mbarrier.arrive.shared::cta.b64", vec![Operand::Sink, at.operand()]);
 }
 
+/// The same at the barrier of any block of the cluster. What this thread has read or written before, who waits there for has happened.
+#[track_caller]
+pub fn mbarrier_arrive_in_cluster(at: SharedPointer) {
+    emit("mbarrier.arrive.release.cluster.shared::cluster.b64", vec![Operand::Sink, at.operand()]);
+}
+
 /// Arrives, and asks the phase to wait for so many bytes of copies.
 #[track_caller]
 pub fn mbarrier_arrive_expect_tx(at: SharedPointer, bytes: u32) {
@@ -53,6 +59,13 @@ pub fn mbarrier_arrive_expect_tx(at: SharedPointer, bytes: u32) {
 #[track_caller]
 pub fn mbarrier_wait_parity(at: SharedPointer, parity: U32) {
     again_until(|| define::<bool>("mbarrier.try_wait.parity.shared::cta.b64", vec![at.operand(), parity.operand()]));
+}
+
+/// The same where threads of all blocks of the cluster arrive.
+#[track_caller]
+pub fn mbarrier_wait_parity_of_cluster(at: SharedPointer, parity: U32) {
+    let mnemonic = "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64";
+    again_until(|| define::<bool>(mnemonic, vec![at.operand(), parity.operand()]));
 }
 
 /// Plain accesses to shared memory before it are seen by copies and products behind it.
@@ -92,6 +105,20 @@ pub fn cp_async_bulk_tensor_4d_load(to: SharedPointer, map: U64, coordinates: [U
     emit(mnemonic, vec![to.operand(), tensor_address(map, coordinates), barrier.operand()]);
 }
 
+/// The same into the memory of every block of the cluster whose bit is set, at the same place, and counted at the same place.
+#[track_caller]
+pub fn cp_async_bulk_tensor_4d_multicast(
+    to: SharedPointer,
+    map: U64,
+    coordinates: [U32; 4],
+    barrier: SharedPointer,
+    blocks: u16,
+) {
+    let mnemonic = "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster";
+    let operands = vec![to.operand(), tensor_address(map, coordinates), barrier.operand(), number(blocks.into())];
+    emit(mnemonic, operands);
+}
+
 /// The box at `coordinates` out of shared memory.
 #[track_caller]
 pub fn cp_async_bulk_tensor_4d_store(map: U64, coordinates: [U32; 4], from: SharedPointer) {
@@ -114,6 +141,31 @@ pub fn cp_async_bulk_wait_group_read(younger: u32) {
 #[track_caller]
 pub fn cp_async_bulk_wait_group(younger: u32) {
     emit("cp.async.bulk.wait_group", vec![number(younger)]);
+}
+
+// Clusters of blocks.
+
+/// `%cluster_ctarank`: the block's number in its cluster.
+#[track_caller]
+pub fn block_of_cluster() -> U32 {
+    special("block_of_cluster", Operand::Special("%cluster_ctarank"), Reach::Block)
+}
+
+/// Where a place in the block's own shared memory is in another block's.
+#[track_caller]
+pub fn mapa(at: SharedPointer, block: U32) -> SharedPointer {
+    let place = at.base + at.offset as u32;
+    Pointer::new(
+        define_pure::<u32>("mapa.shared::cluster.u32", vec![place.operand(), block.operand()]).reaching(Reach::Lane),
+    )
+}
+
+/// All threads of the cluster wait for each other, and see what they have written.
+#[track_caller]
+pub fn barrier_cluster() {
+    together("barrier.cluster", Reach::Warp);
+    emit("barrier.cluster.arrive.release.aligned", vec![]);
+    emit("barrier.cluster.wait.acquire.aligned", vec![]);
 }
 
 // Registers of a warpgroup.

@@ -324,7 +324,8 @@ mod tests {
     use crate::{Options, build};
 
     fn message(body: impl FnOnce()) -> String {
-        let options = Options { target: ptx::Target::SM_80, threads: 32, blocks_per_processor: None, checks: false };
+        let options =
+            Options { target: ptx::Target::SM_80, threads: 32, cluster: 1, blocks_per_processor: None, checks: false };
         build("wrong", options, body).err().map(|error| error.message).unwrap_or_default()
     }
 

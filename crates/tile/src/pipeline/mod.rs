@@ -6,4 +6,4 @@ mod tile_ring;
 
 pub use begun::{Begun, begin};
 pub use copy_ring::{CopyRing, Full};
-pub use tile_ring::{Arrived, Kept, Loads, Tiles, lanes_have_read, noted_ring, tile_ring};
+pub use tile_ring::{Arrived, Kept, Loads, Relay, Tiles, cluster_ring, lanes_have_read, noted_ring, tile_ring};

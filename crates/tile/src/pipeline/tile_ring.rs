@@ -8,7 +8,8 @@ use crate::control::{Rolled, either, for_each, predicated, select, when};
 use crate::error::{BuildError, Place};
 use crate::instructions::{
     Pointer, SharedPointer, bar_warp_sync, cp_async_bulk_wait_group_read, fence_proxy_async_shared, lane_index,
-    ld_shared_v4, mbarrier_arrive, mbarrier_arrive_expect_tx, mbarrier_wait_parity, st_shared_v4_u32,
+    ld_shared_v4, mapa, mbarrier_arrive, mbarrier_arrive_expect_tx, mbarrier_arrive_in_cluster, mbarrier_wait_parity,
+    mbarrier_wait_parity_of_cluster, st_shared_v4_u32,
 };
 use crate::roles::Warpgroup;
 use crate::values::{Element, SharedTile, TensorMap, TileAt, U32, Var, View, allocate};
@@ -17,6 +18,8 @@ use std::ops::Deref;
 const BARRIER_BYTES: u32 = 8;
 const WARPS_OF_GROUP: u32 = 4;
 const NOTE_BYTES: u32 = 16;
+/// The swizzle repeats after so many: where a part of a tile may begin.
+const SWIZZLE_ROWS: u32 = 8;
 
 /// `stages` tiles of `rows`, read by so many warpgroups: the end that loads, and the one that reads.
 #[track_caller]
@@ -27,6 +30,38 @@ pub fn tile_ring<E: Element>(
     map: TensorMap<E>,
     warpgroups: u32,
 ) -> (Loads<E>, Tiles<E>) {
+    let (loads, tiles, _) = ring(name, stages, rows, map, warpgroups, 1);
+    (loads, tiles)
+}
+
+/// The same for all blocks of a cluster, which read the same tiles: each brings its part of the rows of each tile to all of them. The map has
+/// boxes of as many rows as such a part. A stage is free once the warpgroups of every block have released it, which a [`Relay`] of each block tells the
+/// others. A single block needs none.
+#[track_caller]
+pub fn cluster_ring<E: Element>(
+    name: &str,
+    stages: u32,
+    rows: u32,
+    map: TensorMap<E>,
+    warpgroups: u32,
+) -> (Loads<E>, Tiles<E>, Option<Relay>) {
+    let (at, blocks) = (here(), with(|b| b.options.cluster));
+    if !rows.is_multiple_of(blocks * SWIZZLE_ROWS) {
+        let message = format!("{blocks} blocks cannot share {rows} rows of a tile of ring `{name}`");
+        BuildError::new(message, at).help("expected a multiple of eight for each").raise()
+    }
+    ring(name, stages, rows, map, warpgroups, blocks)
+}
+
+#[track_caller]
+fn ring<E: Element>(
+    name: &str,
+    stages: u32,
+    rows: u32,
+    map: TensorMap<E>,
+    warpgroups: u32,
+    blocks: u32,
+) -> (Loads<E>, Tiles<E>, Option<Relay>) {
     let first = SharedTile::stages(name, stages, rows, map.columns);
     let barriers = |arrivals: u32| {
         let barriers = allocate((stages * BARRIER_BYTES).into(), BARRIER_BYTES);
@@ -36,9 +71,13 @@ pub fn tile_ring<E: Element>(
         }
         barriers
     };
-    let stage = Stages { first, full: barriers(1), empty: barriers(warpgroups * WARPS_OF_GROUP), notes: None };
+    let (full, empty) = (barriers(1), barriers(warpgroups * WARPS_OF_GROUP));
+    let shared = (blocks > 1).then(|| Shared { blocks, free: barriers(blocks) });
+    let relay = shared.map(|shared| Relay { empty, shared, turn: Turn::new(&format!("{name}_relayed"), stages) });
+    let stage = Stages { first, full, empty, notes: None, shared };
     let [filled, read] = ["filled", "read"].map(|end| Turn::new(&format!("{name}_{end}"), stages));
-    (Loads { stages: stage.again(), map, turn: filled }, Tiles { stages: stage, turn: read, name: name.into() })
+    let loads = Loads { stages: stage.again(), map, turn: filled };
+    (loads, Tiles { stages: stage, turn: read, name: name.into() }, relay)
 }
 
 /// The same with four words beside each tile, which the end that loads says to the one that reads.
@@ -62,12 +101,20 @@ struct Stages<E> {
     full: U32,
     empty: U32,
     notes: Option<U32>,
+    shared: Option<Shared>,
+}
+
+/// Blocks of a cluster that bring tiles for each other, and the barriers that count those that have read a stage.
+#[derive(Clone, Copy)]
+struct Shared {
+    blocks: u32,
+    free: U32,
 }
 
 impl<E: Element> Stages<E> {
     /// For the other end. Its tile is the copies' to write, not to be read.
     fn again(&self) -> Stages<E> {
-        Stages { first: self.first.shifted(0.into()), full: self.full, empty: self.empty, notes: self.notes }
+        Stages { first: self.first.shifted(0.into()), ..*self }
     }
 
     #[track_caller]
@@ -188,7 +235,11 @@ impl<E: Element> Loads<E> {
     fn wait(&mut self) -> U32 {
         let (stage, parity) = self.turn.advance();
         // The first time round nobody has read anything: the phase before the first counts as complete.
-        mbarrier_wait_parity(self.stages.empty(stage), parity ^ 1);
+        let parity = parity ^ 1;
+        match self.stages.shared {
+            None => mbarrier_wait_parity(self.stages.empty(stage), parity),
+            Some(shared) => mbarrier_wait_parity_of_cluster(shared.free(stage), parity),
+        }
         stage
     }
 
@@ -196,7 +247,42 @@ impl<E: Element> Loads<E> {
     fn start(&self, stage: U32, at: TileAt) {
         let (tile, full) = (self.stages.tile(stage), self.stages.full(stage));
         mbarrier_arrive_expect_tx(full, tile.bytes());
-        self.map.load(&tile, at, full);
+        match self.stages.shared {
+            None => self.map.load(&tile, at, full),
+            Some(Shared { blocks, .. }) => self.map.load_part(&tile, at, full, blocks),
+        }
+    }
+}
+
+/// Tells all blocks of a cluster which stages this one has read, for one warp.
+///
+/// What one block tells another it must release to the cluster, and that waits for memory (ptxas: MEMBAR.ALL.GPU). The warps that multiply would
+/// stand still for it, twice in every pass; they tell the relay, which has nothing else to do.
+pub struct Relay {
+    empty: U32,
+    shared: Shared,
+    turn: Turn,
+}
+
+impl Shared {
+    #[track_caller]
+    fn free(&self, stage: U32) -> SharedPointer {
+        Pointer::new(self.free + stage * BARRIER_BYTES)
+    }
+}
+
+impl Relay {
+    /// Of the next `count` tiles. A lane tells each block.
+    #[track_caller]
+    pub fn pass_on(&mut self, count: U32) {
+        let lane = lane_index();
+        when(lane.lt(self.shared.blocks), || {
+            for_each(Rolled(U32::from(0)..count), |_| {
+                let (stage, parity) = self.turn.advance();
+                mbarrier_wait_parity(Pointer::new(self.empty + stage * BARRIER_BYTES), parity);
+                mbarrier_arrive_in_cluster(mapa(self.shared.free(stage), lane));
+            });
+        });
     }
 }
 

@@ -4,8 +4,9 @@ use super::global::declare_bytes;
 use super::{Element, PANEL_COLUMNS, PANEL_ROW_BYTES, SharedTile, U32, U64, View, panels};
 use crate::control::when;
 use crate::instructions::{
-    Pointer, SharedPointer, bar_warp_sync, cp_async_bulk_commit_group, cp_async_bulk_tensor_4d_load,
-    cp_async_bulk_tensor_4d_store, fence_proxy_async_shared, lane_index, parameter_address, prefetch_tensormap,
+    Pointer, SharedPointer, bar_warp_sync, block_of_cluster, cp_async_bulk_commit_group, cp_async_bulk_tensor_4d_load,
+    cp_async_bulk_tensor_4d_multicast, cp_async_bulk_tensor_4d_store, fence_proxy_async_shared, lane_index,
+    parameter_address, prefetch_tensormap,
 };
 use std::marker::PhantomData;
 
@@ -50,6 +51,18 @@ impl<E: Element> TensorMap<E> {
         for panel in 0..panels(to.columns) {
             let place = Pointer::new(to.address(panel * to.panel_bytes()));
             cp_async_bulk_tensor_4d_load(place, self.address, coordinates(at, panel), barrier);
+        }
+    }
+
+    /// The same of the rows that this block of the cluster brings, of as many parts as there are blocks, to all of them.
+    #[track_caller]
+    pub(crate) fn load_part(&self, to: &SharedTile<E>, at: TileAt, barrier: SharedPointer, blocks: u32) {
+        let rows = to.rows / blocks;
+        let first = block_of_cluster() * rows;
+        let at = TileAt { row: at.row + first, ..at };
+        for panel in 0..panels(to.columns) {
+            let place = Pointer::new(to.address(panel * to.panel_bytes()) + first * PANEL_ROW_BYTES);
+            cp_async_bulk_tensor_4d_multicast(place, self.address, coordinates(at, panel), barrier, (1 << blocks) - 1);
         }
     }
 

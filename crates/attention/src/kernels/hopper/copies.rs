@@ -17,13 +17,13 @@ pub struct Copies<E> {
 impl<E: Element> Copies<E> {
     /// The block's first tile is the next one.
     pub fn produce(mut self, setup: &Setup<E>, order: &Order, mut next_tile: NextTile) {
-        let mut number = Var::new("number", block_index(0));
+        let mut number = Var::new("number", setup.schedule.first());
         let count = setup.schedule.count();
         repeat_while(number.get().lt(count), || {
             let tile = next_tile.get();
             let sequence = setup.sequences.entry(tile.batch);
             setup.when_it_exists(&sequence, tile.block, || self.load(setup, tile, &sequence));
-            let next = order.next(number.get(), count);
+            let next = order.next(number.get(), &setup.schedule);
             number.set(next);
             next_tile.set(setup.schedule.tile(next));
             next.lt(count)
@@ -82,4 +82,17 @@ impl<E: Element> Copies<E> {
             Some(rows) => self.values.load_first(at, keys.saturating_sub(first), rows),
         }
     }
+}
+
+/// Tells the other blocks of the cluster, tile of the output after tile of the output, that this one has read its keys, or its values.
+pub fn pass_on<E: Element>(setup: &Setup<E>, order: &Order, mut relay: Relay) {
+    let mut number = Var::new("number", setup.schedule.first());
+    let count = setup.schedule.count();
+    repeat_while(number.get().lt(count), || {
+        let tile = setup.schedule.tile(number.get());
+        let Range { start, end } = setup.key_tiles(setup.sequences.entry(tile.batch).of, tile);
+        relay.pass_on(end - start);
+        number.set(order.next(number.get(), &setup.schedule));
+        number.get().lt(count)
+    });
 }

@@ -27,7 +27,7 @@ use super::parts::sink::Sinks;
 use crate::configs::Config;
 use crate::problem::Dims;
 use consumer::{Rings, consume};
-use copies::Copies;
+use copies::{Copies, pass_on};
 use result::Output;
 use schedule::{NextTile, Order, OutputTile, Schedule};
 use tile::prelude::*;
@@ -60,8 +60,8 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     let (query_stages, query_rows) = config.query_tiles();
     let readers = if config.queries_leave_early() { 1 } else { warpgroups };
     let (load_queries, queries) = noted_ring("queries", query_stages, query_rows, q, readers);
-    let (load_keys, keys) = tile_ring("keys", config.stages, config.keys, k, warpgroups);
-    let (load_values, values) = tile_ring("values", config.stages, config.keys, v, warpgroups);
+    let (load_keys, keys, keys_relay) = cluster_ring("keys", config.stages, config.keys, k, warpgroups);
+    let (load_values, values, values_relay) = cluster_ring("values", config.stages, config.keys, v, warpgroups);
     let rings = Rings { queries, keys, values };
     let copies = Copies { queries: load_queries, keys: load_keys, values: load_values, value_rows };
 
@@ -70,12 +70,13 @@ pub fn body<E: Element>(config: &Config, dims: Dims, parts: &Parts) {
     // While another warp initialises the barriers.
     when(thread_index().eq(0), || {
         [q, k].iter().chain([&v]).for_each(TensorMap::prefetch);
-        first.set(setup.schedule.tile(block_index(0)));
+        first.set(setup.schedule.tile(setup.schedule.first()));
     });
-    roles(
-        producer(copying, || copies.produce(&setup, &order, first)),
-        consumers(warpgroups, computing, |warpgroup| consume(&setup, warpgroup, rings)),
-    );
+    let relays = keys_relay.into_iter().chain(values_relay);
+    let copying = relays.fold(producer(copying, || copies.produce(&setup, &order, first)), |producer, relay| {
+        producer.helped_by(|| pass_on(&setup, &order, relay))
+    });
+    roles(copying, consumers(warpgroups, computing, |warpgroup| consume(&setup, warpgroup, rings)));
 }
 
 /// The map of V by single rows, for packed sequences.
@@ -104,8 +105,7 @@ impl<'a, E: Element> Setup<'a, E> {
             Sequences::Even(of) => of.queries,
             Sequences::Packed { .. } => parameter("longest"),
         };
-        let schedule =
-            Schedule::parameter(longest.div_ceil(config.rows), output.splits(), !counts(parts.mask, parts.packed));
+        let schedule = Schedule::parameter(longest, config, output.splits(), !counts(parts.mask, parts.packed));
         let output = output.of_heads(schedule.heads);
         let turns = Turns::new(if config.turns { config.warpgroups() } else { 1 });
         let (mask, crowded) = (parts.mask, parts.packed || parts.documents);

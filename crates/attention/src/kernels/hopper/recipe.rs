@@ -30,7 +30,9 @@ pub fn forward(
     let [q, k, v, o] = tensors(problem);
     let (packed, split) = (problem.packed().is_some(), config.splits > 1);
     let mut args = vec![];
-    for (sizes, rows) in [(&q, config.query_tiles().1), (&k, config.keys), (&v, config.keys)] {
+    // Each block of a cluster brings its part.
+    let keys = config.keys / config.cluster;
+    for (sizes, rows) in [(&q, config.query_tiles().1), (&k, keys), (&v, keys)] {
         args.push(map(problem, sizes, rows)?);
     }
     if packed {
@@ -54,10 +56,15 @@ pub fn forward(
     args.push(integer("section", Element::U32, &section(problem, packed.then(|| problem.batch())).to_string())?);
     args.extend(counts(mask, packed).then(|| named("counter", Argument::buffer("counter"))));
     let shares = if split { " * splits" } else { "" };
-    let blocks = format!("min(processors, ceil_div(sq, {}){shares} * h * b)", config.rows);
+    let (rows, together) = (config.rows * config.cluster, config.cluster);
+    let blocks = match together {
+        1 => format!("min(processors, ceil_div(sq, {rows}){shares} * h * b)"),
+        _ => format!("min(max(processors / {together}, 1), ceil_div(sq, {rows}){shares} * h * b) * {together}"),
+    };
     let grid = [Expr::parse(&blocks)?, Expr::from(1u32), Expr::from(1u32)];
     let block = [config.threads(), 1, 1].map(Expr::from);
-    Ok(Launch { entry: Some(ENTRY.into()), shared: shared_bytes.into(), args, ..Launch::new(grid, block) })
+    let cluster = (together > 1).then(|| [together, 1, 1].map(Expr::from));
+    Ok(Launch { entry: Some(ENTRY.into()), cluster, shared: shared_bytes.into(), args, ..Launch::new(grid, block) })
 }
 
 /// What keys and values of a section may take, so that the cache holds them while their queries go by, and the most heads that it has: of narrow

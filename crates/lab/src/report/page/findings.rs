@@ -154,5 +154,5 @@ fn event(spot: &Spot, source: &Source) -> Option<Event> {
     let column = usize::try_from(spot.column).ok()?.checked_sub(1)?;
     line.get(column..)?;
     let Spot { label, line, column, source: origin, cta, warp, lanes } = spot.clone();
-    Some(Event { label, file: source.name.clone(), line, column, source: origin, cta, warp, lanes })
+    Some(Event { label, file: source.name.clone(), in_recipe: false, line, column, source: origin, cta, warp, lanes })
 }
