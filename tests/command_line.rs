@@ -643,6 +643,26 @@ fn kernels_share_a_folder() {
     assert!(written(problems[0], &[]).1);
 }
 
+/// Kernels of sm_80 under the name of those for sm_90a, and the other way round.
+#[test]
+fn a_family_has_no_kernels_of_another() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let refused = |family: &str, flags: &[&str]| {
+        let arguments = [&["prove", "--kernel", family, "--out", shown(folder.path())], flags].concat();
+        let output = veriflash(&arguments);
+        assert_eq!(exit(&output), 2, "{}", text(&output));
+        text(&output)
+    };
+    let problem = ["--problem", "B1 H1 S64 D64"];
+    let said = refused("hopper", &problem);
+    assert!(said.contains("`f16 B1 H1 S64 D64 full` has kernel attention_config9"), "{said}");
+    assert!(said.contains("none of `--kernel hopper`: give a `--config` of that family"), "{said}");
+    refused("hopper", &[&problem[..], &["--config", "1"]].concat());
+    refused("hopper", &["--config", "1"]);
+    refused("ampere", &["--config", "12"]);
+    refused("ampere", &[&problem[..], &["--config", "12"]].concat());
+}
+
 #[test]
 fn built_in_kernels_are_proven_by_problem_and_configuration() {
     let folder = tempfile::tempdir().expect("a temporary folder");

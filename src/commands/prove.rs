@@ -331,15 +331,10 @@ fn built_in(arguments: &Arguments, family: Option<Family>) -> anyhow::Result<Req
 /// Nobody who asks for a family is shown another's kernel.
 fn check_family(family: Option<Family>, cases: &[Case]) -> anyhow::Result<()> {
     let Some(family) = family else { return Ok(()) };
-    for case in cases.iter().filter(|case| !family.has(case)) {
-        let name = family.name();
-        anyhow::bail!(
-            "kernel {} for `{}` is none of `--kernel {name}`: give a `--config` of that family, another problem, or leave `--kernel {name}` out",
-            case.name,
-            case.problem
-        );
-    }
-    Ok(())
+    let Some(case) = cases.iter().find(|case| !family.has(case)) else { return Ok(()) };
+    let (name, kernel, problem) = (family.name(), &case.name, &case.problem);
+    let help = format!("give a `--config` of that family, or another problem, or leave `--kernel {name}` out");
+    anyhow::bail!("`{problem}` has kernel {kernel}, which is none of `--kernel {name}`: {help}")
 }
 
 /// A progress bar on a terminal, nothing in a pipe; Ctrl-C ends the run between two steps.

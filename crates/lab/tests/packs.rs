@@ -64,6 +64,19 @@ fn write_text(path: &Path, text: &str) {
     fs::write(path, encoder.finish().unwrap()).unwrap();
 }
 
+/// The finding is in the recipe, which a pack writes in a form of its own.
+#[test]
+fn a_pack_of_a_kernel_that_cannot_be_launched_is_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = kernel_text().replace("block = [128, 1, 1]", "block = [64, 1, 1]");
+    let pack = prove(&request(&text, &folder.path().join("pack")), &Silent).unwrap();
+    let sanitized = pack.outcomes.iter().find(|outcome| outcome.stage() == Stage::Sanitize).unwrap();
+    assert!(sanitized.state().why().unwrap().contains("and in the recipe: a block of 64"), "{sanitized:?}");
+    let options = VerifyOptions { rerun: true, tools: lab::Toolbox::none(), progress: &Silent };
+    let verification = verify(&pack.folder, &options).unwrap();
+    assert_eq!(verification.fault(), None, "{}", verification.table());
+}
+
 #[test]
 fn a_pack_is_accepted_and_says_what_was_not_checked() {
     let folder = tempfile::tempdir().unwrap();

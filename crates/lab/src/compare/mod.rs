@@ -94,8 +94,11 @@ impl StagePair {
             (State::Pass, State::Pass) | (State::Fail { .. }, State::Fail { .. }) => Verdict::Same,
             (_, State::Pass) => Verdict::Better,
             (State::Pass, _) => Verdict::Worse,
-            (State::Fail { .. }, _) | (_, State::Fail { .. }) => Verdict::Undecided,
-            _ => Verdict::Same,
+            (State::NotRun { .. }, State::NotRun { .. }) | (State::Ambiguous { .. }, State::Ambiguous { .. }) => {
+                Verdict::Same
+            }
+            // What one of them has measured, if only to find nothing out, the other has not.
+            _ => Verdict::Undecided,
         }
     }
 }
@@ -178,8 +181,10 @@ impl Comparison {
         let lost = self.kernels.iter().any(|pair| pair.right.is_none());
         let has = |verdict: Verdict| verdicts.contains(&verdict);
         match () {
+            // Stages of other kernels say nothing about these.
+            () if !self.has_common_kernel() => Verdict::Undecided,
             () if has(Verdict::Worse) => Verdict::Worse,
-            () if has(Verdict::Undecided) || lost || !self.has_common_kernel() => Verdict::Undecided,
+            () if has(Verdict::Undecided) || lost => Verdict::Undecided,
             () if has(Verdict::Better) => Verdict::Better,
             () if has(Verdict::Changed) || self.kernels.iter().any(|pair| pair.sentence() != "same") => {
                 Verdict::Changed
@@ -244,5 +249,33 @@ mod tests {
         assert_eq!(of(vec![both.clone(), KernelPair { left: b.clone(), right: None }]), Verdict::Undecided);
         assert_eq!(of(vec![both, KernelPair { left: None, right: b.clone() }]), Verdict::Changed);
         assert_eq!(of(vec![KernelPair { left: None, right: b }]), Verdict::Undecided);
+    }
+
+    #[test]
+    fn stages_of_other_kernels_are_no_worse() {
+        let [a, b] = ["a", "b"].map(|name| Some(subject(name, name)));
+        let kernels = vec![KernelPair { left: a.clone(), right: None }, KernelPair { left: None, right: b }];
+        let outcome = |state| Outcome::ended(Stage::Parity, state);
+        let failed = outcome(State::Fail { why: "wrong".into() });
+        let stages = vec![StagePair { left: outcome(State::Pass), right: failed }];
+        let of = |kernels: Vec<KernelPair>| {
+            let stages = stages.clone();
+            Comparison { kernels, stages, changes: vec![], speeds: vec![], circumstances: vec![] }.verdict()
+        };
+        assert_eq!(of(kernels), Verdict::Undecided);
+        assert_eq!(of(vec![KernelPair { left: a.clone(), right: a }]), Verdict::Worse);
+    }
+
+    #[test]
+    fn evidence_that_is_gone_is_not_the_same() {
+        let outcome = |state| Outcome::ended(Stage::Bench, state);
+        let [ambiguous, missing] =
+            [State::Ambiguous { why: "close".into() }, State::NotRun { why: "no GPU".into() }].map(outcome);
+        let verdict =
+            |left: &Outcome, right: &Outcome| StagePair { left: left.clone(), right: right.clone() }.verdict();
+        assert_eq!(verdict(&ambiguous, &missing), Verdict::Undecided);
+        assert_eq!(verdict(&missing, &ambiguous), Verdict::Undecided);
+        assert_eq!(verdict(&ambiguous, &ambiguous), Verdict::Same);
+        assert_eq!(verdict(&missing, &missing), Verdict::Same);
     }
 }
