@@ -643,6 +643,26 @@ fn kernels_share_a_folder() {
     assert!(written(problems[0], &[]).1);
 }
 
+#[test]
+fn a_kernel_is_proven_once_and_words_are_families() {
+    let printed = veriflash(&["ptx", "--problem", "B1 H1 S64 D64", "--config", "1"]);
+    let (folder, path) = case("kernel.ptx", &String::from_utf8_lossy(&printed.stdout));
+    let again = folder.path().join("again.ptx");
+    std::fs::copy(&path, &again).expect("the copy is written");
+    let out = folder.path().join("pack");
+    let twice = veriflash(&["prove", "--kernel", shown(&path), "--kernel", shown(&again), "--out", shown(&out)]);
+    assert_eq!(exit(&twice), 2, "{}", text(&twice));
+    assert!(text(&twice).contains("is the same kernel as `--kernel"), "{}", text(&twice));
+    let word = veriflash(&["prove", "--kernel", "amper", "--out", shown(&out)]);
+    assert_eq!(exit(&word), 2, "{}", text(&word));
+    assert!(
+        text(&word).contains("there is no file `amper`: expected a .toml, .ptx or .cu, or one of"),
+        "{}",
+        text(&word)
+    );
+    assert!(!out.exists());
+}
+
 /// Kernels of sm_80 under the name of those for sm_90a, and the other way round.
 #[test]
 fn a_family_has_no_kernels_of_another() {

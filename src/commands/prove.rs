@@ -270,7 +270,19 @@ fn request(arguments: &Arguments, hardware: Result<Hardware, String>) -> anyhow:
     if kernels.is_empty() || family.is_some() {
         return of_ours(arguments, family, hardware);
     }
-    let cases = kernels.iter().map(|path| case(path, arguments.arch)).collect::<anyhow::Result<_>>()?;
+    let cases = kernels.iter().map(|path| case(path, arguments.arch)).collect::<anyhow::Result<Vec<Case>>>()?;
+    for (later, path) in kernels.iter().enumerate() {
+        let same = |earlier: &usize| {
+            cases[*earlier].kernel.hash() == cases[later].kernel.hash()
+                && cases[*earlier].kernel.recipe == cases[later].kernel.recipe
+        };
+        if let Some(earlier) = (0..later).find(same) {
+            let (earlier, path) = (kernels[earlier].display(), path.display());
+            anyhow::bail!(
+                "`--kernel {path}` is the same kernel as `--kernel {earlier}`, and evidence counts once: leave one out"
+            );
+        }
+    }
     let mut flags: String = kernels.iter().map(|path| format!(" --kernel {}", path.display())).collect();
     flags.extend(arguments.arch.map(|arch| format!(" --arch {}", arch.target)));
     Ok(Request { command: format!("veriflash prove{flags}"), hardware, ..Request::new(cases, out) })
@@ -294,6 +306,12 @@ fn case(path: &Path, arch: Option<Arch>) -> anyhow::Result<Case> {
     if lab::is_source(path) {
         return Ok(Case::new(told(lab::open_source(path, arch.map(|arch| arch.target))?))?);
     }
+    let is_word = path.components().count() == 1 && path.extension().is_none();
+    anyhow::ensure!(
+        !is_word || path.exists(),
+        "there is no file `{}`: expected a .toml, .ptx or .cu, or one of the families `ampere` and `hopper`",
+        path.display()
+    );
     anyhow::ensure!(
         arch.is_none(),
         "`--arch` is what a `.cu` is compiled for, and {} is none: leave it out",

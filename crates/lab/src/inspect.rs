@@ -1,8 +1,8 @@
 //! One kernel as the hardware will meet it: what ptxas gives it, what then runs at once, and its loops.
 
 use launch::{Kernel, Limits, hash};
-use ptx::Target;
 use ptx::ir::Tuning;
+use ptx::{Module, Space, Target, Variable, VariableSize};
 
 use crate::occupancy::{self, Block, Occupancy};
 use crate::sass::{self, Counts, Function, Listing, Loop};
@@ -117,11 +117,18 @@ fn shapes(kernel: &Kernel, given: BlockShape) -> Result<Vec<Shape>, Error> {
                 Tuning::RequiredThreads(threads) => Some(threads.iter().product()),
                 _ => None,
             });
-            shapes.push((entry.name.clone(), required, 0));
+            // How much there is of what a launch provides, nobody has said: blocks cannot be counted.
+            let known = given.shared_bytes.is_some() || !takes_dynamic_shared(kernel.module());
+            shapes.push((entry.name.clone(), required.filter(|_| known), 0));
         }
     }
     let with = |(name, threads, shared): Shape| (name, given.threads.or(threads), given.shared_bytes.unwrap_or(shared));
     Ok(shapes.into_iter().map(with).collect())
+}
+
+fn takes_dynamic_shared(module: &Module) -> bool {
+    let is_dynamic = |variable: &Variable| variable.space == Space::Shared && variable.size == VariableSize::Dynamic;
+    module.variables.iter().any(is_dynamic)
 }
 
 fn build(kernel: &Kernel, target: Target, shapes: &[Shape], tools: (&Tool, &Tool)) -> Result<Build, String> {
@@ -166,5 +173,22 @@ mod tests {
         assert_eq!(asked(own, &[ampere]), [ampere], "which is refused");
         assert_eq!(asked(ampere, &[plain, ampere]), [plain, ampere]);
         assert_eq!(asked(ampere, &[]), [ampere]);
+    }
+
+    #[test]
+    fn blocks_whose_shared_memory_nobody_knows_are_not_counted() {
+        let text = |shared: &str| {
+            format!(
+                ".version 8.0\n.target sm_80\n.address_size 64\n{shared}\n.visible .entry k() .reqntid 128, 1, 1 {{ ret; }}"
+            )
+        };
+        let threads = |shared: &str, given: BlockShape| {
+            let parsed = ptx::parse(&ptx::Source::new("k.ptx", text(shared))).unwrap();
+            shapes(&Kernel::new("k", parsed, launch::Recipe::default()), given).unwrap()[0].1
+        };
+        let dynamic = ".extern .shared .align 16 .b8 tiles[];";
+        assert_eq!(threads(dynamic, BlockShape::default()), None);
+        assert_eq!(threads(dynamic, BlockShape { shared_bytes: Some(1024), ..BlockShape::default() }), Some(128));
+        assert_eq!(threads(".shared .align 16 .b8 tiles[64];", BlockShape::default()), Some(128));
     }
 }

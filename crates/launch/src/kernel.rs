@@ -49,7 +49,8 @@ impl Kernel {
 
     /// Reads a `.ptx` text that carries its recipe in its header; `path` is its name in errors.
     pub fn parse(path: &str, text: &str) -> Result<Kernel, Error> {
-        let message = "no recipe: expected leading lines that begin with `//@ `, or a .toml of the same name beside it";
+        let message = "no recipe: expected leading lines that begin with `//@ `, a .toml of the same name beside it, or, on the \
+                       command line, `--grid`, `--block` and an `--arg` for each parameter";
         let missing = || Error::File { path: path.into(), message: message.into() };
         let recipe = header::read(path, text)?.ok_or_else(missing)?;
         Kernel::with_text(path, text, recipe)

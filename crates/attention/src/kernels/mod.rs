@@ -122,10 +122,11 @@ pub fn check_kind(dtype: DType, dims: Dims) -> Result<(), Error> {
     }
 }
 
-/// Those that compute such heads in the same way: `6 or 7`.
+/// Those that compute such heads in the same way, whatever the mask: `6 or 7`.
 fn others(math: Math, heads: Heads, dims: Dims, crowded: bool) -> String {
     let serving = |kind| {
-        let all = Config::all().filter(|config| (config.math, config.heads) == kind && config.has_room(dims, crowded));
+        let is_such = |config: &Config| (config.math, config.heads, config.cluster) == (kind.0, kind.1, 1);
+        let all = Config::all().filter(|config| is_such(config) && config.has_room(dims, crowded));
         all.map(|config| config.id.to_string()).collect::<Vec<_>>().join(" or ")
     };
     // Heads that are too wide for one family are not for the other.
