@@ -124,8 +124,8 @@ pub fn check_kind(dtype: DType, dims: Dims) -> Result<(), Error> {
 
 /// Those that compute such heads in the same way, whatever the mask: `6 or 7`.
 fn others(math: Math, heads: Heads, dims: Dims, crowded: bool) -> String {
-    let serving = |kind| {
-        let is_such = |config: &Config| (config.math, config.heads, config.cluster) == (kind.0, kind.1, 1);
+    let serving = |(math, heads): (Math, Heads)| {
+        let is_such = |config: &Config| (config.math, config.heads, config.cluster) == (math, heads, 1);
         let all = Config::all().filter(|config| is_such(config) && config.has_room(dims, crowded));
         all.map(|config| config.id.to_string()).collect::<Vec<_>>().join(" or ")
     };
