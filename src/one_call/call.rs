@@ -66,16 +66,21 @@ impl Call {
         }
     }
 
-    /// A block for each block of queries; or for each processor, as long as there are so many.
+    /// A block for each block of queries; or for each processor, in whole clusters, as long as there are so many.
     pub fn grid(&self, config: &Config, processors: u32) -> [u32; 3] {
         let (queries, entries) = match self.sequences {
             Some(Sequences { count, longest }) => (longest, count),
             None => (self.problem.queries(), self.problem.batch()),
         };
         let rows = config.heads.rows(queries, &self.problem);
-        let [blocks, heads] = [rows.div_ceil(config.rows) * config.splits, config.heads.count(&self.problem)];
+        let together = config.cluster;
+        let blocks = rows.div_ceil(config.rows * together) * config.splits;
+        let heads = config.heads.count(&self.problem);
         match config.math {
-            Math::Warpgroup => [processors.min(blocks.saturating_mul(heads).saturating_mul(entries)), 1, 1],
+            Math::Warpgroup => {
+                let clusters = blocks.saturating_mul(heads).saturating_mul(entries);
+                [(processors / together).max(1).min(clusters) * together, 1, 1]
+            }
             Math::Tensor | Math::Scalar => [blocks, heads, entries],
         }
     }

@@ -81,7 +81,8 @@ impl Block {
     ) -> Result<Block, cuda::Error> {
         let mut block = Block::begin(options);
         let Tiles { config, counter, parts, map } = tiles;
-        for (tensor, rows) in [(q, config.query_tiles().1), (k, config.keys), (v, config.keys)] {
+        let keys = config.key_rows_of_copy();
+        for (tensor, rows) in [(q, config.query_tiles().1), (k, keys), (v, keys)] {
             block.map(map(&tensor.tiled(rows))?);
         }
         if call.sequences.is_some() {

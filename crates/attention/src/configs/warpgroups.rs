@@ -60,6 +60,11 @@ impl Config {
         self.computing_warps() / 4
     }
 
+    /// Rows of keys and values that a copy brings: the blocks of a cluster share out those of a tile.
+    pub const fn key_rows_of_copy(&self) -> u32 {
+        self.keys / self.cluster
+    }
+
     /// Whether each warpgroup leaves out the key tiles that its own queries do not see. It skips keys while it still holds the values of its last
     /// tile, so that the ring must have room for all of these.
     pub const fn skips(&self) -> bool {

@@ -80,7 +80,7 @@ mod tests {
         let all = names("B2 H8 S512 D64", &Gpu::H200);
         assert_eq!(all[0], "config 12");
         // Config 8 alone has so few blocks (64) that 132 processors take two for each.
-        assert_eq!((all.len(), all[28].as_str()), (29, "config 8 splits 2"), "{all:?}");
+        assert_eq!((all.len(), all[32].as_str()), (33, "config 8 splits 2"), "{all:?}");
         assert!(all.contains(&"config 5 scalar".to_string()));
     }
 
@@ -91,9 +91,9 @@ mod tests {
             let all = entrants(&problem, &gpu, field).unwrap();
             all.iter().filter(|entrant| entrant.config.math == Math::Warpgroup).count()
         };
-        assert_eq!(come(Gpu::H200, Field::Runnable), 10);
+        assert_eq!(come(Gpu::H200, Field::Runnable), 14);
         assert_eq!([Gpu::A100, Gpu::B200].map(|gpu| come(gpu, Field::Runnable)), [0, 0]);
-        assert_eq!(come(Gpu::A100, Field::Everybody), 10);
+        assert_eq!(come(Gpu::A100, Field::Everybody), 14);
     }
 
     #[test]

@@ -30,8 +30,7 @@ pub fn forward(
     let [q, k, v, o] = tensors(problem);
     let (packed, split) = (problem.packed().is_some(), config.splits > 1);
     let mut args = vec![];
-    // Each block of a cluster brings its part.
-    let keys = config.keys / config.cluster;
+    let keys = config.key_rows_of_copy();
     for (sizes, rows) in [(&q, config.query_tiles().1), (&k, keys), (&v, keys)] {
         args.push(map(problem, sizes, rows)?);
     }
