@@ -81,7 +81,8 @@ mod tests {
         let [q, k, v] = [5, 7, 11].map(numbers);
         let tensors = [&q, &k, &v].map(|values| HostTensor::new(values, SHAPE));
         for mask in [Documents { length: 40, window: 16 }, Documents { length: 33, window: 500 }].map(Custom::new) {
-            for config in Config::all() {
+            // Clusters are for problems without a mask.
+            for config in Config::all().filter(|config| config.cluster == 1) {
                 let options = Options::new().mask_with(&mask).config(config.id).math(config.math).emulator();
                 let output = attention(&tensors[0], &tensors[1], &tensors[2], &options).unwrap();
                 assert!(is_right(&*mask, [&q, &k, &v], &output).unwrap(), "{config:?}");
