@@ -167,3 +167,44 @@ fn killed_half_way_there_is_no_pack_and_the_next_run_works() {
     assert_eq!(bench.left(), Vec::<String>::new());
     assert!(bench.prove("").status.success() && bench.verifies());
 }
+
+/// Evidence counts once.
+#[test]
+fn the_same_kernel_twice() {
+    let bench = Bench::new();
+    let mut command = bench.command("", &bench.path("pack"));
+    refused(
+        &bench,
+        &command.arg("--kernel").arg(bench.path("kernel.ptx")).output().unwrap(),
+        &["is the same kernel as"],
+    );
+}
+
+/// `prove` of kernels of ours, beside nothing.
+fn prove(bench: &Bench, arguments: &[&str]) -> Output {
+    let mut command = Command::new(PROGRAM);
+    command.arg("prove").args(arguments).arg("--out").arg(bench.path("pack")).args(MORE).output().unwrap()
+}
+
+#[test]
+fn a_word_that_is_no_family() {
+    let bench = Bench::new();
+    let expected = "there is no file `amper`: expected a .toml, .ptx or .cu, or one of the families";
+    refused(&bench, &prove(&bench, &["--kernel", "amper"]), &[expected]);
+}
+
+/// Kernels of sm_80 under the name of those for sm_90a, and the other way round.
+#[test]
+fn kernels_of_another_family() {
+    let (bench, problem) = (Bench::new(), ["--problem", "B1 H1 S64 D64"]);
+    for (family, flags) in [
+        ("hopper", &problem[..]),
+        ("hopper", &["--problem", "B1 H1 S64 D64", "--config", "1"]),
+        ("hopper", &["--config", "1"]),
+        ("ampere", &["--problem", "B1 H1 S64 D64", "--config", "12"]),
+        ("ampere", &["--config", "12"]),
+    ] {
+        let output = prove(&bench, &[&["--kernel", family][..], flags].concat());
+        refused(&bench, &output, &[&format!("none of `--kernel {family}`: give a `--config` of that family")]);
+    }
+}

@@ -644,46 +644,6 @@ fn kernels_share_a_folder() {
 }
 
 #[test]
-fn a_kernel_is_proven_once_and_words_are_families() {
-    let printed = veriflash(&["ptx", "--problem", "B1 H1 S64 D64", "--config", "1"]);
-    let (folder, path) = case("kernel.ptx", &String::from_utf8_lossy(&printed.stdout));
-    let again = folder.path().join("again.ptx");
-    std::fs::copy(&path, &again).expect("the copy is written");
-    let out = folder.path().join("pack");
-    let twice = veriflash(&["prove", "--kernel", shown(&path), "--kernel", shown(&again), "--out", shown(&out)]);
-    assert_eq!(exit(&twice), 2, "{}", text(&twice));
-    assert!(text(&twice).contains("is the same kernel as `--kernel"), "{}", text(&twice));
-    let word = veriflash(&["prove", "--kernel", "amper", "--out", shown(&out)]);
-    assert_eq!(exit(&word), 2, "{}", text(&word));
-    assert!(
-        text(&word).contains("there is no file `amper`: expected a .toml, .ptx or .cu, or one of"),
-        "{}",
-        text(&word)
-    );
-    assert!(!out.exists());
-}
-
-/// Kernels of sm_80 under the name of those for sm_90a, and the other way round.
-#[test]
-fn a_family_has_no_kernels_of_another() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let refused = |family: &str, flags: &[&str]| {
-        let arguments = [&["prove", "--kernel", family, "--out", shown(folder.path())], flags].concat();
-        let output = veriflash(&arguments);
-        assert_eq!(exit(&output), 2, "{}", text(&output));
-        text(&output)
-    };
-    let problem = ["--problem", "B1 H1 S64 D64"];
-    let said = refused("hopper", &problem);
-    assert!(said.contains("`f16 B1 H1 S64 D64 full` has kernel attention_config9"), "{said}");
-    assert!(said.contains("none of `--kernel hopper`: give a `--config` of that family"), "{said}");
-    refused("hopper", &[&problem[..], &["--config", "1"]].concat());
-    refused("hopper", &["--config", "1"]);
-    refused("ampere", &["--config", "12"]);
-    refused("ampere", &[&problem[..], &["--config", "12"]].concat());
-}
-
-#[test]
 fn built_in_kernels_are_proven_by_problem_and_configuration() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let arguments = ["prove", "--problem", "B1 H1 Sq5 Sk70 D64 causal", "--config", "9", "--out", shown(folder.path())];

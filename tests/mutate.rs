@@ -333,4 +333,16 @@ fn a_kernel_that_does_not_synchronise_may_race() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("the kernel itself has error[race-warp]"), "{said}");
     assert!(said.contains("nothing synchronises"), "{said}");
+    assert_eq!(output.status.code(), Some(0), "there was nothing to try");
+}
+
+/// The driver would refuse the launch, so that no instruction is reached.
+#[test]
+fn mutants_that_nobody_runs_show_nothing() {
+    let printed = veriflash(&["ptx", "--problem", "B1 H1 Sq17 Sk33 D64", "--config", "1"]);
+    let text = String::from_utf8_lossy(&printed.stdout).replace("block = [128, 1, 1]", "block = [64, 1, 1]");
+    let (_folder, path) = written(&text);
+    let output = veriflash(&["mutate", &path]);
+    assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not decided: no mutant of a kernel was executed"));
 }

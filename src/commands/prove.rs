@@ -271,18 +271,7 @@ fn request(arguments: &Arguments, hardware: Result<Hardware, String>) -> anyhow:
         return of_ours(arguments, family, hardware);
     }
     let cases = kernels.iter().map(|path| case(path, arguments.arch)).collect::<anyhow::Result<Vec<Case>>>()?;
-    for (later, path) in kernels.iter().enumerate() {
-        let same = |earlier: &usize| {
-            cases[*earlier].kernel.hash() == cases[later].kernel.hash()
-                && cases[*earlier].kernel.recipe == cases[later].kernel.recipe
-        };
-        if let Some(earlier) = (0..later).find(same) {
-            let (earlier, path) = (kernels[earlier].display(), path.display());
-            anyhow::bail!(
-                "`--kernel {path}` is the same kernel as `--kernel {earlier}`, and evidence counts once: leave one out"
-            );
-        }
-    }
+    refuse_twice(kernels, &cases)?;
     let mut flags: String = kernels.iter().map(|path| format!(" --kernel {}", path.display())).collect();
     flags.extend(arguments.arch.map(|arch| format!(" --arch {}", arch.target)));
     Ok(Request { command: format!("veriflash prove{flags}"), hardware, ..Request::new(cases, out) })
@@ -344,6 +333,21 @@ fn built_in(arguments: &Arguments, family: Option<Family>) -> anyhow::Result<Req
     let splits = splits.map(|splits| format!(" --splits {splits}"));
     let flags: String = family_words.into_iter().chain(problems).chain(config).chain(scalar).chain(splits).collect();
     Ok(Request { command: format!("veriflash prove{flags}"), ..Request::new(cases, out) })
+}
+
+/// Evidence of a kernel that is named twice would count twice.
+fn refuse_twice(paths: &[PathBuf], cases: &[Case]) -> anyhow::Result<()> {
+    let same =
+        |one: &Case, other: &Case| one.kernel.hash() == other.kernel.hash() && one.kernel.recipe == other.kernel.recipe;
+    for (later, case) in cases.iter().enumerate() {
+        if let Some(earlier) = cases[..later].iter().position(|earlier| same(earlier, case)) {
+            let (path, earlier) = (paths[later].display(), paths[earlier].display());
+            anyhow::bail!(
+                "`--kernel {path}` is the same kernel as `--kernel {earlier}`, and evidence counts once: leave one out"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Nobody who asks for a family is shown another's kernel.

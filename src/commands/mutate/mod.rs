@@ -73,8 +73,7 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
     bar.finish_and_clear();
     let count: usize = judged.iter().map(|one| one.mutants.len()).sum();
     let missed = judged.iter().flat_map(|one| &one.mutants).any(|(_, verdict)| matches!(verdict, Verdict::Missed(_)));
-    // Whose checks were never asked has shown nothing.
-    let idle = judged.iter().any(|one| one.mutants.iter().all(|(_, verdict)| matches!(verdict, Verdict::NotExecuted)));
+    let idle = judged.iter().any(Judged::is_idle);
     let exit = if idle && !missed { Exit::Undecided } else { Exit::of_findings(missed) };
     match arguments.format {
         Format::Json => print_json("mutate", exit.verdict(), exit, json::document(&judged)),
@@ -88,6 +87,14 @@ pub fn execute(arguments: &Arguments) -> anyhow::Result<Exit> {
         );
     }
     Ok(exit)
+}
+
+impl Judged {
+    /// Whether there were mutants, none of which ran: nothing was shown. A kernel that nothing synchronises has none.
+    fn is_idle(&self) -> bool {
+        let mut verdicts = self.mutants.iter().map(|(_, verdict)| verdict);
+        !self.mutants.is_empty() && verdicts.all(|verdict| matches!(verdict, Verdict::NotExecuted))
+    }
 }
 
 impl Arguments {
